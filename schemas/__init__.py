@@ -1,0 +1,1 @@
+"""Schemas and release data, installed as `speclint.schemas` (see `speclint.data`)."""

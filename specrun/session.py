@@ -1,0 +1,142 @@
+"""One `specrun run`, from the file to the appended result."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from speclint.canonical import spec_digest
+from speclint.signature import NAMESPACES, load_trust, verify
+from specrun import blocks, conclude, device, entry, launch, manifest, plan, prepare, record, run
+from specrun.compare import status
+from specrun.errors import Interrupted, Refused, SpecrunError
+from specrun.progress import Progress
+from specrun.report.text import report
+from specrun.run import Run
+from specrun.sign import principal_of, sign
+
+
+def execute(
+    path: Path,
+    *,
+    key: Path | None,
+    signer: str | None,
+    quiet: bool,
+    python: str,
+    runs: Path,
+    only_establish: bool = False,
+    unapproved: bool = False,
+) -> int:
+    """Check everything that can be checked before a server starts, then measure, conclude and append. Returns the exit status."""
+    data = prepare.checked(path)
+    who = may_sign(path, key, signer) if key else signer
+    approvals = approved(path, data, who, unapproved)
+    probed = launch.probe(python)
+    prepare.engine(data, probed)
+    prepare.artifacts(path, data)
+    prepare.room_for_result(path)
+    device.free(data["pair"])
+    made = run.create(path, data, approvals, probed, runs, python)
+    return measured(made, key=key, signer=who, quiet=quiet, only_establish=only_establish)
+
+
+def may_sign(path: Path, key: Path, signer: str | None) -> str:
+    """The principal under which the key may sign results, tried before anything is measured. Raises Refused."""
+    trust = load_trust(path)
+    if trust.problem:
+        raise Refused(trust.problem, "mend speclint.toml")
+    who = signer or principal_of(key, trust, NAMESPACES["result"])
+    if who is None:
+        raise Refused(
+            f"{key} belongs to none of the allowed signers of {path}", "see `allowed_signers` in speclint.toml, or --signer"
+        )
+    probe = b"may this key sign results?"
+    outcome = verify(probe, sign(probe, key, NAMESPACES["result"]), NAMESPACES["result"], who, trust)
+    if not outcome.ok:
+        raise Refused(f"{who} may not sign results with {key}: {outcome.reason}", "name another key or --signer")
+    return who
+
+
+def approved(path: Path, data: dict[str, Any], signer: str | None, unapproved: bool) -> list[str]:
+    """The approvals it runs under; none with --unapproved, where there are too few."""
+    try:
+        return prepare.approvals(path, data, signer)
+    except Refused:
+        if not unapproved:
+            raise
+        return []
+
+
+def resumed(folder: Path, *, key: Path | None, signer: str | None, quiet: bool) -> int:
+    """Go on with a run: finished blocks stay, an interrupted one is repeated whole, its windows kept as void."""
+    found = run.load(folder)
+    if (folder / manifest.NAME).exists():
+        raise SpecrunError(f"run {folder.name} is finished", f"`specrun append {folder} --key KEY` signs and appends it")
+    path = Path(found.plan["spec_file"])
+    data = prepare.readable(path).data
+    if spec_digest(data) != found.plan["digest"]:
+        raise Refused(f"{path} changed since run {folder.name} began", "restore it, or start a new run")
+    if launch.probe(found.plan["python"]) != found.plan["engine"]:
+        raise Refused(f"the engine changed since run {folder.name} began", "reinstall it as it was, or start a new run")
+    prepare.artifacts(path, data)
+    return measured(found, key=key, signer=may_sign(path, key, signer) if key else signer, quiet=quiet)
+
+
+def measured(made: Run, *, key: Path | None, signer: str | None, quiet: bool, only_establish: bool = False) -> int:
+    """Measure, conclude, append if there is a key, report. A run that was interrupted keeps what it has."""
+    progress = Progress(blocks.steps(made), quiet=quiet)
+    progress.line(f"run {made.folder}: {plan.requests_in_all(made.data)} requests, {plan.server_starts(made.data)} server starts")
+    try:
+        blocks.measure(made, progress, blocks=1 if only_establish else None)
+    except KeyboardInterrupt:
+        message = f"interrupted; servers are stopped, what was measured is kept in {made.folder}"
+        raise Interrupted(message, f"`{going_on(made)}` goes on") from None
+    except SpecrunError:
+        progress.line(f"run {made.folder.name} is incomplete; what was measured is kept: `{going_on(made)}`")
+        raise
+    if only_establish:
+        return establishment(made)
+    found = entry.finish(made)
+    result: dict[str, Any] = dict(entry.unsigned(made, prepare.readable(Path(made.plan["spec_file"])).data, signer or "nobody"))
+    if key:
+        result = entry.append(made, Path(made.plan["spec_file"]), key, signer)
+        progress.line(f"appended to {made.plan['spec_file']}, signed by {result['signer']}")
+    click.echo(report(made.data, result))
+    if not key:
+        click.echo(f"Not appended: `specrun append {made.folder} --key KEY` signs it and appends it.", err=True)
+    return status(found["verdicts"], found["established"]["verdict"] == "established")
+
+
+def going_on(made: Run) -> str:
+    """The command that goes on with a run."""
+    runs = "" if made.folder.parent == Path("runs") else f" --runs {shlex.quote(str(made.folder.parent))}"
+    return f"specrun run --resume {made.folder.name}{runs}"
+
+
+def establishment(made: Run) -> int:
+    """Print the checks of one block; 0 if the pair ran as meant, 20 if not."""
+    found = conclude.conclusion(made)
+    record.write_json(made.folder / "establishment.json", found["established"])
+    for row in found["established"]["checks"]:
+        click.echo(f"{row['outcome']:8} {row['check']}: {row['detail']}")
+    return 0 if found["established"]["verdict"] == "established" else 20
+
+
+def result_of(source: Path, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Spec data and result entry of a spec file (result `number`) or of a finished run folder."""
+    if source.is_dir():
+        found = run.load(source)
+        return found.data, {**entry.unsigned(found, {}, "nobody")}
+    data = prepare.shaped(source)
+    results = data.get("results")
+    if not results:
+        raise SpecrunError(f"{source} has no results", f"`specrun run {source} --key KEY` makes one")
+    try:
+        return data, results[number]
+    except IndexError:
+        raise SpecrunError(
+            f"{source} has {len(results)} results, there is no number {number}", "count from 0, or -1 for the last"
+        ) from None

@@ -1,0 +1,58 @@
+"""The committed GPU result: its signatures hold, its records give its figures again, and the page quotes them as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from speclint import document
+from specrun.entry import recompute
+from specrun.pack import unpack
+from specrun.verify import verify
+
+ROOT = Path(__file__).parent.parent
+SPEC = ROOT / "examples/gpu/gpu-shared-k3.spec.yaml"
+PAGE = (ROOT / "docs/gpu-findings.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def entry() -> dict[str, Any]:
+    found: dict[str, Any] = document.read(SPEC).data["results"][0]
+    return found
+
+
+def test_the_records_give_the_signed_figures(tmp_path: Path, entry: dict[str, Any]) -> None:
+    folder = unpack(ROOT / "examples/gpu/gpu-shared-k3.run.tar.gz", tmp_path)
+    assert folder.name == entry["id"]
+    rows = {row.claim: row.outcome for row in verify(SPEC, records=tmp_path, recompute=recompute)}
+    assert rows[f"result {entry['id']}: figures follow from the records"] == "ok"
+    assert "failed" not in rows.values()
+
+
+@pytest.mark.parametrize("metric", ["request_duration_p50", "step_time"])
+def test_the_page_quotes_the_ratios(entry: dict[str, Any], metric: str) -> None:
+    rows = [row for row in entry["ratios"] if row["metric"] == metric and row["concurrency"] == 1]
+    assert len(rows) == 2
+    for row in rows:
+        assert f"{row['value']:.2f} " in PAGE
+    if metric == "request_duration_p50":
+        assert all(f"[{row['low']:.4g}, {row['high']:.4g}]" in " ".join(PAGE.split()) for row in rows)
+
+
+def test_the_page_quotes_the_capacity(entry: dict[str, Any]) -> None:
+    for arm in ("target", "pair"):
+        assert f"{entry['arms'][arm]['capacity']['kv_capacity_tokens']:,} " in PAGE
+
+
+def test_too_little_acceptance_is_less_than_would_break_even(entry: dict[str, Any]) -> None:
+    told = [finding["text"] for finding in entry["diagnosis"] if finding["code"] == "DX11"]
+    shares = [re.search(r"([\d.]+)% of drafted tokens .* cost ([\d.]+)% would break even", text) for text in told]
+    assert shares and all(found and float(found[1]) < float(found[2]) for found in shares)
+
+
+def test_met_and_not_met_are_among_the_verdicts(entry: dict[str, Any]) -> None:
+    verdicts = {verdict["id"]: verdict["verdict"] for verdict in entry["verdicts"]}
+    assert verdicts["faster-alone"] == "not_met" and verdicts["first-token"] == "met_one_start"
