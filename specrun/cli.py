@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -266,8 +267,10 @@ def demo(into: Path, python: str) -> int:
     return tell(into, python)
 
 
-def _terminated(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """SIGTERM ends what runs as Ctrl-C does: inside an event loop by cancelling its main task, elsewhere by KeyboardInterrupt."""
+    interrupted = signal.getsignal(signal.SIGINT)
+    (interrupted if callable(interrupted) else signal.default_int_handler)(number, frame)
 
 
 def main() -> None:
