@@ -191,6 +191,38 @@ def _line(path: Path, number: int, line: bytes) -> str | list[dict[str, Any]]:
     return content
 
 
+def requests_at(protocol: dict[str, Any], level: int | str) -> int:
+    """Measured requests of a window at a level of concurrency; in open loop as many as the level with most has.
+
+    Raises ValueError if `load.requests` is a list without a number for every level.
+    """
+    return _at(protocol, protocol["load"]["requests"], level)
+
+
+def warmup_at(protocol: dict[str, Any], level: int | str) -> int:
+    """Unmeasured requests before a window at a level of concurrency; in open loop as before the level with most.
+
+    Raises ValueError if `design.warmup` is a list without a number for every level.
+    """
+    return _at(protocol, protocol["design"]["warmup"], level)
+
+
+def most_requests(protocol: dict[str, Any]) -> int:
+    """Prompts of one workload and block: what the window with most requests sends."""
+    return max(_numbers(protocol["load"]["requests"]))
+
+
+def _numbers(wanted: int | list[int]) -> list[int]:
+    return [wanted] if isinstance(wanted, int) else wanted
+
+
+def _at(protocol: dict[str, Any], wanted: int | list[int], level: int | str) -> int:
+    if isinstance(wanted, int):
+        return wanted
+    of_levels: dict[int | str, int] = dict(zip(protocol["load"]["concurrency"], wanted, strict=True))
+    return of_levels.get(level, max(wanted))
+
+
 def fresh(workload: dict[str, Any], protocol: dict[str, Any], folder: Path) -> bool:
     """Whether every block has its own prompts; a file must be long enough for a part per block and the warm-up."""
     if protocol["design"].get("prompts", "fresh") == "same":
@@ -198,13 +230,13 @@ def fresh(workload: dict[str, Any], protocol: dict[str, Any], folder: Path) -> b
     if "generator" in workload["prompts"]:
         return True
     design = protocol["design"]
-    needed = int(design["blocks"]) * int(protocol["load"]["requests"]) + int(design["warmup"])
+    needed = int(design["blocks"]) * most_requests(protocol) + max(_numbers(design["warmup"]))
     return len(read_file(workload, protocol, folder)) >= needed
 
 
 def block_prompts(workload: dict[str, Any], protocol: dict[str, Any], folder: Path, block: int) -> list[Prompt]:
-    """The measured prompts of one block (from 1), `load.requests` of them, the same for every arm and concurrency."""
-    count = protocol["load"]["requests"]
+    """The measured prompts of one block (from 1), the same for every arm: a level with fewer requests sends the first of them."""
+    count = most_requests(protocol)
     number = block if fresh(workload, protocol, folder) else 0
     seed = workload["prompts"].get("seed", 0)
     if "generator" in workload["prompts"]:
@@ -218,9 +250,9 @@ def block_prompts(workload: dict[str, Any], protocol: dict[str, Any], folder: Pa
     return [Prompt(content, limit) for content, limit in zip(contents, limits, strict=True)]
 
 
-def warmup_prompts(workload: dict[str, Any], protocol: dict[str, Any], folder: Path, cell: str) -> list[Prompt]:
-    """Unmeasured prompts before a cell, `design.warmup` of them; a generator draws others than any block's."""
-    count, seed = protocol["design"]["warmup"], workload["prompts"].get("seed", 0)
+def warmup_prompts(workload: dict[str, Any], protocol: dict[str, Any], folder: Path, cell: str, count: int) -> list[Prompt]:
+    """`count` unmeasured prompts before a cell; a generator draws others than any block's."""
+    seed = workload["prompts"].get("seed", 0)
     if "generator" in workload["prompts"]:
         make = GENERATORS[workload["prompts"]["generator"]][1]
         contents: list[Any] = [make(Draw(workload["id"], seed, "warmup", cell, i)) for i in range(count)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from speclint.credentials import redacted
 from speclint.releases import Release
-from speclint.workload import Draw, Prompt, block_prompts, is_private, warmup_prompts
+from speclint.workload import Draw, Prompt, block_prompts, is_private, requests_at, warmup_at, warmup_prompts
 from specrun import device, draft, drive, host, matched, plan, record, scores, scrape, start
 from specrun.arrival import OPEN, due_times
 from specrun.errors import Refused
@@ -160,9 +160,9 @@ class _Session:
         run, protocol = self.run, self.run.data["protocol"]
         workload = run.workload(cell.workload)
         prompts = (
-            block_prompts(workload, protocol, run.spec_folder, block)
+            block_prompts(workload, protocol, run.spec_folder, block)[: requests_at(protocol, cell.concurrency)]
             if block
-            else warmup_prompts(workload, protocol, run.spec_folder, f"{salt} {cell.name}")
+            else warmup_prompts(workload, protocol, run.spec_folder, f"{salt} {cell.name}", warmup_at(protocol, cell.concurrency))
         )
         stop, request = workload["output"]["stop"], protocol["request"]
         if cell.concurrency == OPEN:

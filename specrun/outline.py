@@ -7,7 +7,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from speclint.workload import requests_at
 from specrun import plan
+from specrun.arrival import OPEN
 from specrun.intervals import decidable
 from specrun.memory_lines import memory_lines, smallest_gpu
 from specrun.serve_line import serve_line
@@ -32,13 +34,13 @@ def outline(data: dict[str, Any], folder: Path, python: str) -> str:
     lines += [f"  {k}={v}" for k, v in (plan.FIXED | {k: str(v) for k, v in data["pair"].get("env", {}).items()}).items()]
     lines += ["", "Order", *(f"  block {b}: {_block(data, b)}" for b in (1, 2)), "  and so on, every even block mirrored"]
     if "arrival" in protocol:
-        rate, count = protocol["arrival"]["rate"], protocol["load"]["requests"]
+        rate, count = protocol["arrival"]["rate"], requests_at(protocol, OPEN)
         over = f"{count} requests are due over about {count / rate:.0f} s a window"
         lines += ["", f"Open loop  {rate:g} requests/s, Poisson: {over}"]
     seconds = plan.seconds_estimate(data, START_S[device], TOKENS_PER_S[device])
     lines += [
         "",
-        f"Requests  {plan.requests_in_all(data)} measured, {protocol['load']['requests']} a window, after {_warmup(data)}",
+        f"Requests  {plan.requests_in_all(data)} measured, {_each(protocol['load']['requests'])} a window, after {_warmup(data)}",
     ]
     also = ", and the draft alone" if plan.draft_alone(data) else ""
     lines += [f"Starts    {plan.server_starts(data)}, one of each arm unmeasured{also}"]
@@ -58,8 +60,13 @@ def _block(data: dict[str, Any], block: int) -> str:
     return " then ".join(plan.arm_order(data, block)) + f", each: {cells}"
 
 
+def _each(counts: int | list[int]) -> str:
+    """One number for every level of concurrency, or one for each, in their order."""
+    return str(counts) if isinstance(counts, int) else " / ".join(map(str, counts))
+
+
 def _warmup(data: dict[str, Any]) -> str:
-    return f"{data['protocol']['design']['warmup']} unmeasured ones before each window"
+    return f"{_each(data['protocol']['design']['warmup'])} unmeasured ones before each window"
 
 
 def _power(data: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from speclint.workload import lengths
+from speclint.workload import lengths, requests_at, warmup_at
 from specrun import oracle
 from specrun.arrival import OPEN, Level
 
@@ -180,8 +180,8 @@ def secrets() -> dict[str, str]:
 def requests_in_all(data: dict[str, Any]) -> int:
     """Measured requests of the whole run."""
     protocol = data["protocol"]
-    cells = len(cell_order(data, 1))
-    return int(protocol["design"]["blocks"]) * len(arms(data)) * cells * int(protocol["load"]["requests"])
+    of_a_block = sum(requests_at(protocol, cell.concurrency) for cell in cell_order(data, 1))
+    return int(protocol["design"]["blocks"]) * len(arms(data)) * of_a_block
 
 
 def server_starts(data: dict[str, Any]) -> int:
@@ -209,9 +209,9 @@ def seconds_estimate(data: dict[str, Any], start_s: float, tokens_per_s: float) 
     protocol = data["protocol"]
     tokens = due = 0.0
     for workload in protocol["workloads"]:
-        per_window = sum(lengths(workload["output"], protocol["load"]["requests"], workload["id"], "estimate"))
-        tokens += sum(per_window / min(level, 4) for level in protocol["load"]["concurrency"])
+        for level in protocol["load"]["concurrency"]:
+            tokens += sum(lengths(workload["output"], requests_at(protocol, level), workload["id"], "estimate")) / min(level, 4)
         if "arrival" in protocol:
-            due += (protocol["load"]["requests"] + protocol["design"]["warmup"]) / protocol["arrival"]["rate"]
+            due += (requests_at(protocol, OPEN) + warmup_at(protocol, OPEN)) / protocol["arrival"]["rate"]
     windows = int(protocol["design"]["blocks"]) * len(arms(data))
     return server_starts(data) * start_s + windows * (tokens / tokens_per_s + due)

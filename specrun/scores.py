@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
 
-from speclint.workload import Draw, block_prompts, fresh, is_private
+from speclint.workload import Draw, block_prompts, fresh, is_private, requests_at
 from specrun import drive, plan, record, scoring
 from specrun.errors import EnvironmentTrouble
 from specrun.tally import failure
@@ -61,8 +61,9 @@ def sample(run: Run, blocks: list[int], levels: list[int], count: int) -> list[K
     No prompt is taken twice: two answers to one prompt are not two independent answers.
     """
     out: list[Key] = []
+    sent = {level: requests_at(run.data["protocol"], level) for level in levels}
     for workload in run.data["protocol"]["workloads"]:
-        indices = range(run.data["protocol"]["load"]["requests"])
+        indices = range(max(sent.values()))
         own = fresh(workload, run.data["protocol"], run.spec_folder)
         asked = [(b, i) for i in indices for b in (blocks if own else blocks[i % len(blocks) :][:1])]
         draw = Draw(FOLDER, run.plan["digest"], workload["id"])
@@ -70,7 +71,8 @@ def sample(run: Run, blocks: list[int], levels: list[int], count: int) -> list[K
             place = number + draw.below(len(asked) - number)
             asked[number], asked[place] = asked[place], asked[number]
             block, index = asked[number]
-            out.append(Key(block, workload["id"], levels[number % len(levels)], index))
+            at = [level for level in levels if index < sent[level]]
+            out.append(Key(block, workload["id"], at[number % len(at)], index))
     return out
 
 

@@ -84,6 +84,6 @@ def _first_block(spec: Spec, row: dict[str, Any]) -> tuple[int, str | None]:
     """How many blocks the lock must have, and the digest of the first (None: too long to be drawn here)."""
     protocol = spec.section("protocol")
     count: int = protocol["design"]["blocks"]
-    if protocol["load"]["requests"] > MOST_PROMPTS:
+    if workloads.most_requests(protocol) > MOST_PROMPTS:
         return count, None
     return count, workloads.prompts_digest(workloads.block_prompts(row, protocol, spec.folder, 1))

@@ -2,7 +2,8 @@
 
 A cell with fewer than 4 valid blocks is undecided. A window has at least 8 requests per slot, and a percentile q is judged
 with at least 10 requests beyond it: 20 for p50, 100 for p90, 200 for p95, 1000 for p99. For TTFT each slot's first request
-does not count in closed loop. Each cell is warmed with at least two requests a slot.
+does not count in closed loop. Each cell is warmed with at least two requests a slot. One number holds for every level; a list
+has a number for each of `concurrency`, so that one slot need not send as many as sixty-four.
 
 Fails:
 
@@ -11,7 +12,7 @@ Fails:
 
 Passes:
 
-    load: {concurrency: [1, 8], requests: 208}
+    load: {concurrency: [1, 8], requests: [201, 208]}
     criteria: [{id: tail, metric: ttft_p95, compare: ratio, at_most: 1.2}]
 
 Way out: raise the number that the message names, or judge a lower percentile.
@@ -33,6 +34,7 @@ NEEDS = "spec"
 LEAST_BLOCKS = 4
 PER_SLOT = 8
 BEYOND = 10
+REQUESTS, WARMUP, LEVELS = ("protocol", "load", "requests"), ("protocol", "design", "warmup"), "/protocol/load/concurrency"
 PERCENTILE = re.compile(r"(.+)_p(\d\d)")
 
 
@@ -41,33 +43,55 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
     if blocks is not None and blocks < LEAST_BLOCKS:
         message = f"with {blocks} blocks every criterion stays undecided; {LEAST_BLOCKS} valid blocks are needed"
         yield Finding("/protocol/design/blocks", message, "write 6: it decides about an 11 % distance at 5 % spread")
-    requests, levels = spec.at("protocol", "load", "requests", kind=int), spec.concurrency
-    if requests is None or not levels:
+    requests = _by_level(spec, REQUESTS)
+    yield from _of_each_level(requests, REQUESTS, PER_SLOT, "requests a window", "{} are needed", ", or lower the level")
+    warmup = _by_level(spec, WARMUP)
+    yield from _of_each_level(warmup, WARMUP, 2, "warm-up requests", "two a slot ({}) are needed", "")
+    if isinstance(requests, dict) and requests:
+        yield from _percentiles(spec, requests)
+
+
+def _by_level(spec: Spec, path: tuple[str, ...]) -> dict[int, int] | Finding:
+    """Requests at each level of concurrency; empty where the spec does not say, a finding where lists do not match."""
+    levels, wanted = spec.concurrency, spec.at(*path, kind=object)
+    counts = [wanted] * len(levels) if type(wanted) is int else wanted
+    if not levels or not isinstance(counts, list) or any(type(count) is not int for count in counts):
+        return {}
+    if len(counts) != len(levels):
+        message = f"{len(counts)} numbers for {len(levels)} levels of concurrency"
+        help = "write one number for each level, in their order, or one for all"
+        return Finding(pointer(*path), message, help, related=((LEVELS, "the levels"),))
+    return dict(zip(levels, counts, strict=True))
+
+
+def _of_each_level(
+    found: dict[int, int] | Finding, path: tuple[str, ...], each: int, what: str, needed: str, other: str
+) -> Iterator[Finding]:
+    """The list that does not match, or the highest level with fewer than `each` requests for every slot."""
+    if isinstance(found, Finding):
+        yield found
         return
-    busiest = max(levels)
-    related = (("/protocol/load/concurrency", "highest level here"),)
-    if requests < PER_SLOT * busiest:
-        message = f"{requests} requests a window at concurrency {busiest}; {PER_SLOT * busiest} are needed"
-        help = f"write {PER_SLOT * busiest} or more, or lower the level"
-        yield Finding("/protocol/load/requests", message, help, related=related)
-    warmup = spec.at("protocol", "design", "warmup", kind=int)
-    if warmup is not None and warmup < 2 * busiest:
-        message = f"{warmup} warm-up requests at concurrency {busiest}; two a slot ({2 * busiest}) are needed"
-        yield Finding("/protocol/design/warmup", message, f"write {2 * busiest} or more", related=related)
-    yield from _percentiles(spec, requests, levels)
+    short = [level for level, count in found.items() if count < each * level]
+    if short:
+        level, least = max(short), each * max(short)
+        message = f"{found[level]} {what} at concurrency {level}; {needed.format(least)}"
+        yield Finding(pointer(*path), message, f"write {least} or more{other}", related=((LEVELS, "the level is here"),))
 
 
-def _percentiles(spec: Spec, requests: int, levels: list[int]) -> Iterator[Finding]:
+def _percentiles(spec: Spec, requests: dict[int, int]) -> Iterator[Finding]:
     for index, row in spec.criteria:
         match = PERCENTILE.fullmatch(str(row.get("metric")))
         if match is None:
             continue
         level = row.get("concurrency", "all")
-        slots = 0 if level == "open" else level if level in levels else max(levels)
-        needed = math.ceil(BEYOND / (1 - int(match[2]) / 100) - 1e-9) + (slots if match[1] == "ttft" else 0)
-        if requests < needed:
+        judged = {0: max(requests.values())} if level == "open" else {level: requests[level]} if level in requests else requests
+        beyond = math.ceil(BEYOND / (1 - int(match[2]) / 100) - 1e-9)
+        least = {slots: beyond + (slots if match[1] == "ttft" else 0) for slots in judged}
+        short = [slots for slots in judged if judged[slots] < least[slots]]
+        if short:
+            slots, needed = max(short), least[max(short)]
             where = f"at concurrency {slots}" if slots else "in open loop"
-            message = f"`{row['metric']}` {where} needs {needed} requests a window, there are {requests}"
+            message = f"`{row['metric']}` {where} needs {needed} requests a window, there are {judged[slots]}"
             help = f"write {needed} or more, or judge a lower percentile"
-            related = (("/protocol/load/requests", "requests"),)
+            related = ((pointer(*REQUESTS), "requests"),)
             yield Finding(pointer("protocol", "criteria", index, "metric"), message, help, related=related)

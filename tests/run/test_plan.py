@@ -91,6 +91,8 @@ def test_totals() -> None:
     assert plan.requests_in_all(data) == 4 * 3 * 4 * 6
     assert plan.server_starts(data) == 3 * 5 + 1  # the draft alone
     assert plan.server_starts(spec_data(AA, ("servers: restart", "servers: resident"))) == 3 * 2 + 1
+    listed = spec_data(("requests: 6", "requests: [6, 16]"))
+    assert plan.requests_in_all(listed) == 4 * 2 * 2 * (6 + 16)
     assert plan.longest_answer(data) == 18
     slow, fast = plan.seconds_estimate(data, 10, 50), plan.seconds_estimate(data, 10, 500)
     assert slow - 160 == pytest.approx(10 * (fast - 160)) and fast > 160

@@ -291,6 +291,22 @@ def test_a_signal_ends_the_run_and_its_servers(tmp_path: Path, number: signal.Si
     assert not (stopped.folder / "conclusion.json").exists()
 
 
+def test_each_level_sends_its_own_number_of_the_same_prompts(tmp_path: Path) -> None:
+    listed = made(tmp_path, SHORT, ("requests: 6", "requests: [6, 3]"), ("warmup: 2", "warmup: [4, 2]"))
+    conclusion = measured(listed)
+    assert {(w["concurrency"], w["requests"]) for w in windows(listed)} == {(2, 6), (1, 3)}
+    sent = {
+        (info["arm"], info["workload"], info["concurrency"]): {row["index"]: row["prompt_digest"] for row in record.read(path)}
+        for info, path in conclude.read_windows(listed)
+        if info["block"] == 1
+    }
+    assert len(sent) == 8
+    for (_, workload, level), prompts in sent.items():
+        assert prompts == {i: d for i, d in sent["target", workload, 2].items() if i < (3 if level == 1 else 6)}
+    assert conclusion["established"]["verdict"] == "established", conclusion["established"]["checks"]
+    entry_of(listed)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -15,7 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_in_run import spec_data
 
-from speclint.workload import Draw, WorkloadError, block_prompts, fresh, lengths, prompt_digests, prompts_digest, warmup_prompts
+from speclint.workload import (
+    Draw,
+    WorkloadError,
+    block_prompts,
+    fresh,
+    lengths,
+    prompt_digests,
+    prompts_digest,
+    requests_at,
+    warmup_at,
+    warmup_prompts,
+)
 
 DATA = spec_data()
 PROTOCOL = DATA["protocol"]
@@ -93,11 +104,11 @@ def test_lengths_without_spread_are_equal_and_with_it_centred() -> None:
 
 
 def test_warmup_prompts_are_others_and_differ_by_cell() -> None:
-    one = warmup_prompts(VARIED, PROTOCOL, HERE, "block 1 c1-varied")
+    one = warmup_prompts(VARIED, PROTOCOL, HERE, "block 1 c1-varied", 2)
     assert len(one) == 2
     measured = {p.content for block in (1, 2, 3, 4) for p in block_prompts(VARIED, PROTOCOL, HERE, block)}
     assert not {p.content for p in one} & measured  # type: ignore[comparison-overlap]
-    assert one != warmup_prompts(VARIED, PROTOCOL, HERE, "block 2 c1-varied")
+    assert one != warmup_prompts(VARIED, PROTOCOL, HERE, "block 2 c1-varied", 2)
 
 
 def test_a_long_file_is_cut_into_one_part_per_block(tmp_path: Path) -> None:
@@ -107,7 +118,7 @@ def test_a_long_file_is_cut_into_one_part_per_block(tmp_path: Path) -> None:
     assert fresh(workload, PROTOCOL, tmp_path)
     parts = [[p.content for p in block_prompts(workload, PROTOCOL, tmp_path, b)] for b in (1, 2, 3, 4)]
     assert [content for part in parts for content in part] == [row["prompt"] for row in rows[:24]]
-    assert [p.content for p in warmup_prompts(workload, PROTOCOL, tmp_path, "c")] == ["p25", "p24"]
+    assert [p.content for p in warmup_prompts(workload, PROTOCOL, tmp_path, "c", 2)] == ["p25", "p24"]
 
 
 def test_a_short_file_repeats_in_every_block(tmp_path: Path) -> None:
@@ -115,7 +126,7 @@ def test_a_short_file_repeats_in_every_block(tmp_path: Path) -> None:
     assert not fresh(workload, PROTOCOL, tmp_path)
     contents = [[p.content for p in block_prompts(workload, PROTOCOL, tmp_path, b)] for b in (1, 4)]
     assert contents == [["p0", "p1", "p2", "p3", "p0", "p1"]] * 2
-    assert [p.content for p in warmup_prompts(workload, PROTOCOL, tmp_path, "c")] == ["p3", "p2"]
+    assert [p.content for p in warmup_prompts(workload, PROTOCOL, tmp_path, "c", 2)] == ["p3", "p2"]
 
 
 @pytest.mark.parametrize(
@@ -152,3 +163,23 @@ def test_chat_messages_are_no_prompts_for_completions(tmp_path: Path) -> None:
         block_prompts(workload, PROTOCOL, tmp_path, 1)
     chat = PROTOCOL | {"request": {"endpoint": "chat"}}
     assert block_prompts(workload, chat, tmp_path, 1)[0].content == [{"role": "user", "content": "hello"}]
+
+
+def test_a_list_gives_each_level_its_own_number_and_one_number_is_for_all() -> None:
+    load, design = {"concurrency": [8, 1], "requests": [64, 16]}, {"blocks": 4, "warmup": [16, 2]}
+    listed: dict[str, Any] = {"load": load, "design": design}
+    assert [requests_at(listed, level) for level in (8, 1, "open")] == [64, 16, 64]
+    assert [warmup_at(listed, level) for level in (8, 1, "open")] == [16, 2, 16]
+    one: dict[str, Any] = {"load": {"concurrency": [8, 1], "requests": 64}, "design": {"warmup": 16}}
+    assert [requests_at(one, level) for level in (8, 1, "open")] == [64, 64, 64] and warmup_at(one, 1) == 16
+    with pytest.raises(ValueError, match="shorter"):
+        requests_at({"load": {"concurrency": [1, 2], "requests": [8]}}, 1)
+
+
+def test_a_block_has_the_prompts_of_its_fullest_window(tmp_path: Path) -> None:
+    listed = PROTOCOL | {"load": PROTOCOL["load"] | {"requests": [2, 6]}}
+    assert block_prompts(VARIED, listed, HERE, 1) == block_prompts(VARIED, PROTOCOL, HERE, 1)
+    design = PROTOCOL["design"] | {"warmup": [1, 2]}
+    rows = [{"prompt": f"p{i}"} for i in range(26)]
+    assert fresh(filed(tmp_path, rows), listed | {"design": design}, tmp_path)
+    assert not fresh(filed(tmp_path, rows[:25]), listed | {"design": design}, tmp_path)
