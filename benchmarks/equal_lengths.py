@@ -46,8 +46,8 @@ def main() -> None:
     data, folder = document.read(asked.spec).data, asked.spec.resolve().parent
     found: dict[str, list[dict[str, Figures]]] = {}
     for arm in PAIRED:
-        with tempfile.TemporaryDirectory() as place, serving("vllm", data, folder, Path(place), arm) as base:
-            found[arm] = list(windows(base, data, folder, asked))
+        with tempfile.TemporaryDirectory() as place, serving("vllm", data, folder, Path(place), arm) as served:
+            found[arm] = list(windows(served.base, data, folder, asked))
     print(f"{asked.windows} windows of {asked.requests} requests an arm and shape, concurrency {asked.concurrency}")
     print("\n".join(table(found)))
 

@@ -3,7 +3,11 @@
     python benchmarks/load_generator.py stand-in            # a server whose steps take 50 ms whatever happens
     python benchmarks/load_generator.py vllm [SPEC]         # a real one, started from the spec's target (and stopped)
 
-The windows of a pair take turns; with `--together` both run at once, so that what disturbs one disturbs the other.
+    python benchmarks/load_generator.py vllm SPEC --concurrency 1 64 --requests 16 512
+
+The windows of a pair take turns; with `--together` both run at once, so that what disturbs one disturbs the other. Of a real
+server in turns the second table says what was busy while specrun sent: cores of each process, and the share of time in which NVML
+saw a kernel running on the first GPU.
 
 Figures are computed by the definitions of `vllm bench serve`: every request counts for TTFT, throughput is that of the whole
 window. Processor time is that of the measured part of each client, reading of prompts and imports left out.
@@ -21,21 +25,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean, median
-from typing import Any
+from statistics import fmean, geometric_mean, median
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
 
 from speclint import document
 from speclint.workload import block_prompts
-from specrun import drive, plan
+from specrun import drive, host, plan
 from specrun.compare import interval_of
 from specrun.measure import Figures, figures
 
@@ -89,8 +94,8 @@ def main() -> None:
     parser.add_argument("server", choices=["stand-in", "vllm"])
     parser.add_argument("spec", nargs="?", type=Path, default=SPEC)
     parser.add_argument("--windows", type=int, default=6, help="of each client")
-    parser.add_argument("--requests", type=int, default=48)
-    parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--requests", type=int, nargs="+", default=[48], help="of a window, for each concurrency")
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[4])
     parser.add_argument("--together", action="store_true", help="both clients at once, each at that concurrency")
     asked = parser.parse_args()
     data, folder = document.read(asked.spec).data, asked.spec.resolve().parent
@@ -98,17 +103,32 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
         peer(place := Path(scratch), tokenizer) as theirs,
-        serving(asked.server, data, folder, place) as base,
+        serving(asked.server, data, folder, place) as served,
     ):
-        pairs = list(window_pairs(base, theirs, data, folder, asked))
-    how = "together" if asked.together else "in turns"
-    print(f"{asked.server}, {how}: {asked.windows} windows of {asked.requests} requests each, concurrency {asked.concurrency}")
-    print("\n".join(table(pairs)))
+        for level, requests in zip(asked.concurrency, asked.requests, strict=True):
+            pairs = list(window_pairs(served, theirs, data, folder, asked, Level(level, requests)))
+            how = "together" if asked.together else "in turns"
+            print(f"{asked.server}, {how}: {asked.windows} windows of {requests} requests each, concurrency {level}")
+            print("\n".join(table(pairs)))
+            if asked.server == "vllm" and not asked.together:
+                print("\n".join(busy_table([own for own, _ in pairs])), flush=True)
+
+
+class Level(NamedTuple):
+    concurrency: int
+    requests: int
+
+
+class Served(NamedTuple):
+    """A server that answers: its base URL, and its process."""
+
+    base: str
+    pid: int
 
 
 @contextmanager
-def serving(kind: str, data: dict[str, Any], folder: Path, place: Path, arm: str = "target") -> Iterator[str]:
-    """A server on loopback, ready; gives its base URL. It and all that it started end with the block."""
+def serving(kind: str, data: dict[str, Any], folder: Path, place: Path, arm: str = "target") -> Iterator[Served]:
+    """A server on loopback, ready. It and all that it started end with the block."""
     port = free_port()
     words = [sys.executable, "-c", STAND_IN, str(port), str(ROOT / "tests" / "run")]
     if kind == "vllm":
@@ -120,7 +140,7 @@ def serving(kind: str, data: dict[str, Any], folder: Path, place: Path, arm: str
     try:
         base = f"http://127.0.0.1:{port}"
         await_ready(process, base, place / f"{arm}.log")
-        yield base
+        yield Served(base, process.pid)
     finally:
         stop(process)
 
@@ -154,17 +174,17 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def window_pairs(
-    base: str, theirs: Peer, data: dict[str, Any], folder: Path, asked: argparse.Namespace
+    served: Served, theirs: Peer, data: dict[str, Any], folder: Path, asked: argparse.Namespace, level: Level
 ) -> Iterator[tuple[dict[str, float], dict[str, float]]]:
     """Figures of (ours, theirs), window by window; the order is mirrored in every second pair, the first pair thrown away."""
     for number in range(asked.windows + 1):
-        load = load_of(data, folder, asked.requests, asked.concurrency, block=1 + number)
+        load = load_of(data, folder, level.requests, level.concurrency, block=1 + number)
         first = number % 2 == 1 and not asked.together
-        own = ours(base, load) if first else {}
-        theirs.begin(base, load)
-        own = ours(base, load) if asked.together else own
+        own = ours(served, load) if first else {}
+        theirs.begin(served.base, load)
+        own = ours(served, load) if asked.together else own
         other = theirs.figures(load)
-        own = own or ours(base, load)
+        own = own or ours(served, load)
         print(f"window {number}: specrun {_row(own)}; vllm bench serve {_row(other)}", file=sys.stderr)
         if number:
             yield own, other
@@ -186,20 +206,51 @@ def load_of(
     return drive.Load(block_prompts(workload, protocol, folder, block), concurrency, request, protocol["sampling"], "length")
 
 
-def ours(base: str, load: drive.Load) -> dict[str, float]:
-    """One window by `specrun`, in figures of the peer's definitions. Units: ms, tokens/s."""
-    before = time.process_time()
-    seconds, records = asyncio.run(driven(base, load))
+def ours(served: Served, load: drive.Load) -> dict[str, float]:
+    """One window by `specrun`, in figures of the peer's definitions, and what was busy in it. Units: ms, tokens/s, 1."""
+    at_first, before = host.cpu_seconds(served.pid), time.process_time()
+    with gpu_watched() as gpu:
+        seconds, records = asyncio.run(driven(served.base, load))
     found = window_figures(load, seconds, records)
-    spent = time.process_time() - before
+    spent, at_last = time.process_time() - before, host.cpu_seconds(served.pid)
     assert not found["failed_requests"], records[0]["error"]
+    busy = {role: (at_last[role] - at_first[role]) / seconds for role in at_last} | {"client": spent / seconds}
     return {
         "ttft": 1000 * median(record["first"] - record["sent"] for record in records),
         "tpot": 1000 * value(found, "tpot_p50"),
         "e2el": 1000 * value(found, "request_duration_p50"),
         "throughput": value(found, "output_throughput_window"),
         "cpu": 1000 * spent / len(load.prompts),
+        **busy,
+        **({"gpu": fmean(gpu) / 100} if gpu else {}),
     }
+
+
+@contextmanager
+def gpu_watched() -> Iterator[list[int]]:
+    """Per cent of time with a kernel on the first GPU, asked ten times a second; empty where there is none."""
+    found: list[int] = []
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+    except Exception:  # no library, no driver or no GPU
+        yield found
+        return
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.wait(0.1):
+            found.append(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+
+    watching = threading.Thread(target=ask)
+    watching.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        watching.join()
 
 
 async def driven(base: str, load: drive.Load) -> tuple[float, list[dict[str, Any]]]:
@@ -290,6 +341,15 @@ def table(pairs: Sequence[tuple[dict[str, float], dict[str, float]]]) -> Iterato
         own, peer = [pair[0][name] for pair in pairs], [pair[1][name] for pair in pairs]
         ratio, low, high = interval_of([a / b for a, b in zip(own, peer, strict=True)], True, 0.95)
         yield f"| {TITLES[name]} | {geometric_mean(own):.4g} | {geometric_mean(peer):.4g} | {ratio:.3f} [{low:.3f}, {high:.3f}] |"
+
+
+def busy_table(found: Sequence[dict[str, float]]) -> Iterator[str]:
+    """Means over specrun's windows of what was busy."""
+    yield ""
+    yield "| client, cores | API server, cores | engine, cores | GPU, share of time |"
+    yield "|---|---|---|---|"
+    shown = [f"{fmean(row[role] for row in found):.2f}" for role in ("client", "api", "engine")]
+    yield "| " + " | ".join([*shown, f"{fmean(row['gpu'] for row in found):.2f}" if "gpu" in found[0] else "—"]) + " |"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Train the GPU example's pair on the spot: a 43.9 M target and a 2.5 M draft with the same tokenizer.
+"""Train the GPU examples' pairs on the spot, target and draft with the same tokenizer.
 
-    python train_pair.py OUT        # one NVIDIA GPU; writes OUT/target and OUT/draft, prints losses
+    python train_pair.py OUT small       # one NVIDIA GPU; writes OUT/target (43.9 M) and OUT/draft (2.5 M), prints losses
+    python train_pair.py OUT deep        # OUT/deep-target, whose 48 layers take as long as those of a real model, OUT/deep-draft
 
-Text: the Python sources of the running interpreter's standard library (PSF licence), which every machine has. Seeds are
-fixed; kernels on a GPU are not deterministic to the last bit, so digests differ between machines: `speclint lock` writes
-down what came out. On one H200 the target took 45 s, 28 s of them to compile, and the draft 11 s. The models know no language
-but library code and are of no use beyond this example.
+Text: the Python sources of the running interpreter's standard library (PSF licence), which every machine has. The deep pair
+never saw the packages of HELD_OUT, of which code_prompts.py makes prompts. Seeds are fixed; kernels on a GPU are not
+deterministic to the last bit, so digests differ between machines: `speclint lock` writes down what came out. On one H200 the
+small target took 45 s, 28 s of them to compile, and its draft 11 s. The models know no language but library code and are of no
+use beyond this.
 """
 
 from __future__ import annotations
@@ -19,18 +21,33 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-VOCAB, LENGTH, BATCH, SEED = 8192, 512, 48, 20261130
-SIZES = {
-    "target": {"hidden_size": 640, "layers": 8, "steps": 700, "rate": 6e-4},
-    "draft": {"hidden_size": 192, "layers": 2, "steps": 1000, "rate": 2e-3},
+VOCAB, LENGTH, SEED = 8192, 512, 20261130
+PAIRS: dict[str, dict[str, dict[str, float]]] = {
+    "small": {
+        "target": {"hidden_size": 640, "layers": 8, "steps": 700, "batch": 48, "rate": 6e-4},
+        "draft": {"hidden_size": 192, "layers": 2, "steps": 1000, "batch": 48, "rate": 2e-3},
+    },
+    "deep": {
+        "deep-target": {"hidden_size": 640, "layers": 48, "steps": 500, "batch": 32, "rate": 5e-4},
+        "deep-draft": {"hidden_size": 256, "layers": 2, "steps": 1200, "batch": 48, "rate": 2e-3},
+    },
 }
+SKIPPED = ("test", "tests", "site-packages", "idlelib", "lib2to3", "__pycache__")
+HELD_OUT = ("email", "http", "logging", "unittest", "urllib", "xml")
 
 
-def corpus() -> str:
-    """Every readable module of the standard library, in order of name, tests and data left out."""
+def modules() -> list[Path]:
+    """Every module of the standard library, in order of name, tests and data left out."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    skipped = ("test", "tests", "site-packages", "idlelib", "lib2to3", "__pycache__")
-    files = sorted(p for p in root.rglob("*.py") if not set(p.relative_to(root).parts) & set(skipped))
+    return sorted(p for p in root.rglob("*.py") if not set(p.relative_to(root).parts) & set(SKIPPED))
+
+
+def held_out(module: Path) -> bool:
+    return module.relative_to(sysconfig.get_paths()["stdlib"]).parts[0] in HELD_OUT
+
+
+def corpus(pair: str) -> str:
+    files = [p for p in modules() if pair == "small" or not held_out(p)]
     return "\n".join(p.read_text(encoding="utf-8", errors="replace") for p in files)
 
 
@@ -59,19 +76,20 @@ def model(hidden_size: int, layers: int) -> LlamaForCausalLM:
     return LlamaForCausalLM(config)
 
 
-def train(name: str, ids: torch.Tensor, out: Path, tok: PreTrainedTokenizerFast) -> None:
-    size = SIZES[name]
+def train(name: str, size: dict[str, float], ids: torch.Tensor, out: Path, tok: PreTrainedTokenizerFast) -> None:
     torch.manual_seed(SEED)
     net = model(int(size["hidden_size"]), int(size["layers"])).cuda()
     best = torch.optim.AdamW(net.parameters(), lr=size["rate"], betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     steps = int(size["steps"])
     plan = torch.optim.lr_scheduler.OneCycleLR(best, size["rate"], total_steps=steps, pct_start=0.1)
-    began, run = time.time(), torch.compile(net)
+    began, batch_size = time.time(), int(size["batch"])
+    for layer in net.model.layers:
+        layer.compile()  # the layers are alike, so that one is compiled for all
     for step in range(steps):
-        starts = torch.randint(0, len(ids) - LENGTH, (BATCH,)).tolist()
+        starts = torch.randint(0, len(ids) - LENGTH, (batch_size,)).tolist()
         batch = torch.stack([ids[s : s + LENGTH] for s in starts]).cuda()
         with torch.autocast("cuda", torch.bfloat16):
-            loss = run(input_ids=batch, labels=batch).loss
+            loss = net(input_ids=batch, labels=batch, use_cache=False).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         best.step()
@@ -85,15 +103,15 @@ def train(name: str, ids: torch.Tensor, out: Path, tok: PreTrainedTokenizerFast)
     tok.save_pretrained(out / name)
 
 
-def main(out: Path) -> None:
-    text = corpus()
+def main(out: Path, pair: str) -> None:
+    text = corpus(pair)
     tok = tokenizer(text)
     ids = torch.tensor(tok(text)["input_ids"])
     print(f"{len(text) / 1e6:.1f} MB of text, {len(ids) / 1e6:.2f} M tokens", flush=True)
-    for name in SIZES:
-        train(name, ids, out, tok)
+    for name, size in PAIRS[pair].items():
+        train(name, size, ids, out, tok)
 
 
 if __name__ == "__main__":
     torch.set_float32_matmul_precision("high")
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])
