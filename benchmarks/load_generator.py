@@ -98,6 +98,10 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, nargs="+", default=[4])
     parser.add_argument("--together", action="store_true", help="both clients at once, each at that concurrency")
     asked = parser.parse_args()
+    if len(asked.requests) != len(asked.concurrency):
+        parser.error(
+            f"--requests has {len(asked.requests)} for {len(asked.concurrency)} of --concurrency: write one for each level"
+        )
     data, folder = document.read(asked.spec).data, asked.spec.resolve().parent
     tokenizer = plan.model_path(data["pair"]["target"]["model"], folder)
     with (

@@ -19,7 +19,7 @@ from typing import Any
 
 from speclint import document
 from speclint.canonical import section_digests, spec_digest
-from speclint.workload import lengths
+from speclint.workload import lengths, requests_at
 from specrun import manifest, plan, record
 from specrun.record import Record, ids_digest
 from specrun.run import Run
@@ -47,7 +47,8 @@ def run_folder(folder: Path, size: int, blocks: int) -> Run:
     data: dict[str, Any] = dict(document.read(EXAMPLE).data)
     data["protocol"]["design"]["blocks"] = blocks
     load = data["protocol"]["load"]
-    load["requests"] = size * load["requests"] // plan.requests_in_all(data)
+    in_all, wanted = plan.requests_in_all(data), load["requests"]
+    load["requests"] = [size * n // in_all for n in wanted] if isinstance(wanted, list) else size * wanted // in_all
     host = {"processor": "none", "cores": 1, "memory_bytes": 0, "gpus": []}
     frozen = {"id": folder.name, "spec": data, "spec_folder": str(ROOT), "digest": spec_digest(data), "host": host}
     frozen["attempts"] = {"pair": 1, "spec": 1}
@@ -65,7 +66,7 @@ def windows(made: Run) -> int:
             (folder / "server.log").write_text("", encoding="utf-8")
             for cell in plan.cell_order(made.data, block):
                 chunks += window(made, block, arm, cell, folder / cell.name)
-        record.write_json(made.block_folder(block) / "block.json", {"block": block})
+        record.write_json(made.block_folder(block) / "block.json", {"block": block, "try": 1})
     return chunks
 
 
@@ -91,7 +92,7 @@ def window(made: Run, block: int, arm: str, cell: plan.Cell, folder: Path) -> in
         drafts, k = counters["itl_count"], made.data["pair"]["speculative"]["num_speculative_tokens"]
         counters |= {"drafts": drafts, "draft_tokens": k * drafts, "accepted_tokens": drafts}
     head = {"block": block, "arm": arm, "workload": cell.workload, "concurrency": cell.concurrency, "void": None}
-    count: int = made.data["protocol"]["load"]["requests"]
+    count = requests_at(made.data["protocol"], cell.concurrency)
     record.write_json(folder / "window.json", head | {"requests": count, "seconds": seconds, "counters": counters})
     return int(counters["itl_count"]) + count
 
@@ -100,7 +101,7 @@ def requests(made: Run, block: int, arm: str, cell: plan.Cell) -> Iterator[Recor
     """Records of one window, in the order in which they are sent."""
     k, slots = made.data["pair"]["speculative"]["num_speculative_tokens"] if arm == "pair" else 0, int(cell.concurrency)
     chance, free = random.Random(f"{block} {cell.name}"), [0.0] * slots
-    output, count = made.workload(cell.workload)["output"], made.data["protocol"]["load"]["requests"]
+    output, count = made.workload(cell.workload)["output"], requests_at(made.data["protocol"], cell.concurrency)
     for index, limit in enumerate(lengths(output, count, cell.workload, block)):
         slot = index % slots
         one = Record(index, slot, index < slots, limit, free[slot], free[slot])

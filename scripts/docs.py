@@ -64,15 +64,16 @@ def pages() -> dict[str, str]:
         "cli.md": cli_page(),
         "findings.md": findings_page(),
         "metrics.md": metrics_page(),
-        "gpu-shared-k3.html": sample_report(),
+        "gpu-shared-k3.html": sample_report("gpu-shared-k3"),
+        "gpu-deep-k3.html": sample_report("gpu-deep-k3"),
     }
 
 
-def sample_report() -> str:
-    """The GPU example's result as a page, with figures from its packed records."""
-    spec = ROOT / "examples/gpu/gpu-shared-k3.spec.yaml"
+def sample_report(name: str) -> str:
+    """A GPU example's result as a page, with figures from its packed records."""
+    spec = ROOT / f"examples/gpu/{name}.spec.yaml"
     with tempfile.TemporaryDirectory() as place:
-        return one(spec, "html", -1, unpack(spec.with_name("gpu-shared-k3.run.tar.gz"), Path(place)))
+        return one(spec, "html", -1, unpack(spec.with_name(f"{name}.run.tar.gz"), Path(place)))
 
 
 def rules_page() -> str:

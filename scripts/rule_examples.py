@@ -157,11 +157,9 @@ def _signed() -> tuple[Path, Data]:
 def _base(data: Data, now: Data) -> Base:
     """What a base branch that holds all of the data knows of a file that holds what it holds now."""
     held, folder = tuple(entries(data)), _signed()[0]
-    past = Past("my.spec.yaml", "5d6e7f8", held, {})
-    known = frozenset(entry.signed for entry in held)
-    return Base(
-        "origin/main (1a2b3c4)", folder, folder, tuple(entries(now)), (past,), (), known, datetime(2026, 12, 1, tzinfo=UTC)
-    )
+    past = Past("my.spec.yaml", "5d6e7f8", held, {}, data)
+    known, ref = frozenset(entry.signed for entry in held), "origin/main (1a2b3c4)"
+    return Base("my.spec.yaml", ref, folder, folder, tuple(entries(now)), (past,), (), known, datetime(2026, 12, 1, tzinfo=UTC))
 
 
 def _text(data: Data) -> bytes:

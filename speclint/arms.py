@@ -24,13 +24,31 @@ ASYNC_OFF = (
     Effect(frozenset(("ngram", "medusa", "suffix", "custom_class")), "0.28.0", "0.32.0"),
     Effect(frozenset(("suffix", "custom_class")), "0.33.0", None),
 )
+# vllm/engine/arg_utils.py: the server leaves the V1 engine for V0 with one warning
+ENGINE_V0 = (
+    Effect(frozenset(("draft_model", "mlp_speculator")), "0.8.2", "0.9.2"),
+    Effect(frozenset(("medusa",)), "0.8.2", "0.8.5"),
+)
+V1_ON_CPU = "0.9.1"  # first release that serves an x86 CPU with V1
 SMALLER_BUDGET = (Effect(frozenset(("draft_model",)), "0.17.0", "0.27.1"),)
 
 
 def differences(spec: Spec, release: Release) -> list[str]:
-    """In words, what differs between the arms of this spec; nothing on a CPU, where there is one runner and no
-    asynchronous scheduling. Settings that the spec fixes for both arms do not differ."""
+    """In words, what differs between the arms of this spec that the control `matched` can tell apart; nothing on a CPU,
+    where there is one runner and no asynchronous scheduling. Settings that the spec fixes for both arms do not differ."""
     return list(_found(spec, release)) if spec.device == "cuda" and spec.method else []
+
+
+def engines_differ(spec: Spec, release: Release) -> bool:
+    """Whether the target alone is served by the V1 engine and the pair by V0, unless the spec fixes one for both."""
+    fixed = spec.at("pair", "env", "VLLM_USE_V1", kind=str) is not None
+    served_by_v1 = spec.device == "cuda" or (spec.device == "cpu" and release.in_range(V1_ON_CPU, None))
+    return served_by_v1 and not fixed and needs_v0(spec, release)
+
+
+def needs_v0(spec: Spec, release: Release) -> bool:
+    """Whether only the V0 engine of this release has the method."""
+    return _in(ENGINE_V0, spec.method or "", release)
 
 
 def _found(spec: Spec, release: Release) -> Iterator[str]:

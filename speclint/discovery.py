@@ -30,7 +30,8 @@ def is_meant(document: Document) -> bool:
 def _visible(folder: Path) -> Iterator[Path]:
     for holder, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(holder) / name for name in names if name.endswith(YAML))
+        paths = (Path(holder) / name for name in names if name.endswith(YAML))
+        yield from (path for path in paths if not path.is_fifo())  # nobody may ever write into it
 
 
 def _says_so(path: Path) -> bool:

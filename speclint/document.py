@@ -7,12 +7,12 @@ wrong with them stands in its `problems`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -23,10 +23,9 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
     StreamEndEvent,
 )
-from ruamel.yaml.reader import ReaderError
 
 from speclint.diagnostic import Span, pointer
-from speclint.positions import LINE_END, Document, Node, Problem
+from speclint.positions import BOM, LINE_END, Document, Node, Problem
 from speclint.scalar import NotPlain, plain, short
 
 __all__ = ["Document", "Node", "Problem", "parse", "read"]
@@ -35,6 +34,7 @@ MAX_BYTES = 600_000  # some thirty results; this many bytes or nodes are read in
 MAX_DEPTH = 64
 MAX_NODES = 25_000
 MAX_PROBLEMS = 50
+TEXT = "; quote it if it is text"
 
 
 class _Stop(Exception):
@@ -52,14 +52,25 @@ def parse(source: bytes, path: str) -> Document:
     if len(source) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES // 1000} kB"
         return _unread(path, source, "SL006", message, "keep raw records in runs/; a spec with results stays far below")
+    body = source.removeprefix(BOM)
     try:
-        text = source.decode("utf-8-sig")
+        document = _blank(path, source, body.decode())
     except UnicodeDecodeError as error:
-        message = f"byte {error.start} is not UTF-8 (0x{source[error.start]:02x})"
-        return _unread(path, source, "SL007", message, "save the file as UTF-8")
-    starts = [0, *(match.end() for match in LINE_END.finditer(text))]
-    document = Document(path, source, text, None, [], {}, [], starts)
+        return _not_utf_8(_blank(path, source, body.decode(errors="replace")), body, error.start)
     return _Builder(document).build()
+
+
+def _blank(path: str, source: bytes, text: str) -> Document:
+    starts = [0, *(match.end() for match in LINE_END.finditer(text))]
+    return Document(path, source, text, None, [], {}, [], starts)
+
+
+def _not_utf_8(document: Document, body: bytes, wrong: int) -> Document:
+    index = len(body[:wrong].decode())
+    utf_16 = body.startswith((b"\xff\xfe", b"\xfe\xff"))
+    message = "the file is UTF-16, not UTF-8" if utf_16 else f"byte 0x{body[wrong]:02x} is not UTF-8"
+    document.problems.append(Problem("SL007", message, "save the file as UTF-8", document.between(index, index + 1)))
+    return document
 
 
 def _unread(path: str, source: bytes, code: str, message: str, help: str) -> Document:
@@ -74,6 +85,7 @@ class _Builder:
         self.events: Iterator[Any] = YAML(typ="safe", pure=True).parse(document.text)
         self.last = 0  # end of the last leaf: marks of block collections lie after the comments that follow them
         self.count = 0
+        self.open: list[int] = []  # where the brackets and braces begin that are not closed yet
 
     def build(self) -> Document:
         data = None
@@ -120,8 +132,11 @@ class _Builder:
             self._stop("SL006", f"more than {MAX_DEPTH} levels deep", begin, begin + 1, "flatten it")
         self.last = begin
         fill = self._mapping if isinstance(event, MappingStartEvent) else self._sequence
+        if event.flow_style:
+            self.open.append(begin)
         value, closed = fill(path, depth + 1)
         if event.flow_style:
+            self.open.pop()
             self.last = closed.end_mark.index
         at = key or (begin, min(self.last, begin + 1))
         self.document.nodes[path] = Node(at, begin, self.last, block=not event.flow_style)
@@ -163,7 +178,7 @@ class _Builder:
         if event.implicit[0]:
             value = plain(name)
             if not isinstance(value, str):
-                what = value.why if isinstance(value, NotPlain) else f"it is read as {value!r}, not as text"
+                what = value.why if isinstance(value, NotPlain) else f"it is read as {json.dumps(value)}, not as text"
                 self._note("SL004", f"key `{short(name)}`: {what}", begin, end, f'quote it: "{short(name)}"')
         return name, (begin, end)
 
@@ -190,12 +205,12 @@ class _Builder:
 
     def _refuse(self, event: Any, begin: int) -> None:
         if isinstance(event, AliasEvent):
-            self._stop("SL003", "aliases are not allowed", begin, begin + len(event.anchor) + 1, "write the value out")
+            self._stop("SL003", "aliases are not allowed", begin, begin + len(event.anchor) + 1, f"write the value out{TEXT}")
         if event.anchor is not None:
             end = begin + len(event.anchor) + 1
-            self._stop("SL003", "anchors are not allowed", begin, end, "remove it; write the value where it is needed")
+            self._stop("SL003", "anchors are not allowed", begin, end, f"write the value where it is needed{TEXT}")
         if event.tag is not None:
-            self._stop("SL003", f"tags are not allowed ({event.tag})", begin, begin + 1, "remove the tag")
+            self._stop("SL003", f"tags are not allowed ({event.tag})", begin, begin + 1, f"remove the tag{TEXT}")
 
     def _note(
         self,
@@ -217,14 +232,7 @@ class _Builder:
         raise _Stop
 
     def _problem_of(self, error: Exception) -> None:
-        index, message = 0, "the YAML reader gave up"
-        if isinstance(error, MarkedYAMLError):
-            mark = error.problem_mark or error.context_mark
-            index = mark.index if mark else 0
-            message = " ".join(filter(None, (error.context, error.problem)))
-        elif isinstance(error, ReaderError):
-            index, message = error.position, f"character U+{error.character:04X} is not allowed in YAML"
-        elif isinstance(error, YAMLError):
-            message = str(error)
-        message = " ".join(message.split())
-        self._note("SL001", message, index, index + 1, "indentation, quotes and brackets are the usual causes")
+        from speclint.yaml_faults import fault
+
+        found = fault(error, self.document.text, self.open[-1] if self.open else None)
+        self._note("SL001", found.message, found.place, found.place + 1, found.help)

@@ -22,7 +22,10 @@ KINDS: dict[str, tuple[type, ...]] = {
     "integer": (int,),
 }
 ALLOW_ALL = frozenset(
-    ("$schema", "$id", "$defs", "title", "description", "default", "x-kind", "x-unit", "x-better", "x-requests", "x-vllm")
+    (
+        *("$schema", "$id", "$defs", "title", "description", "default", "examples"),
+        *("x-also", "x-kind", "x-unit", "x-better", "x-requests", "x-vllm"),
+    )
 )
 
 
@@ -35,10 +38,9 @@ def _fits(data: Any, schema: Json, named: Json) -> bool:
     return all(CHECKS[word](data, wanted, schema, named) for word, wanted in schema.items() if word not in ALLOW_ALL)
 
 
-def _is(data: Any, kind: str) -> bool:
-    if isinstance(data, bool):
-        return kind == "boolean"
-    return isinstance(data, KINDS[kind]) or (kind == "integer" and isinstance(data, float) and data.is_integer())
+def is_kind(data: Any, kind: str) -> bool:
+    """JSON Schema takes 3.0 for a whole number; whoever reads it with Python's `int` in mind does not, so it is none here."""
+    return kind == "boolean" if isinstance(data, bool) else isinstance(data, KINDS[kind])
 
 
 def _is_number(data: Any) -> bool:
@@ -51,7 +53,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _type(data: Any, wanted: Any, schema: Json, named: Json) -> bool:
-    return any(_is(data, kind) for kind in ([wanted] if isinstance(wanted, str) else wanted))
+    return any(is_kind(data, kind) for kind in ([wanted] if isinstance(wanted, str) else wanted))
 
 
 def _properties(data: Any, wanted: Json, schema: Json, named: Json) -> bool:

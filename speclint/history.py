@@ -5,17 +5,22 @@ Pure data and functions; `history_check` reads them from git.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speclint.canonical import NotCanonical, entry_digest
+from speclint.diagnostic import pointer
+from speclint.scalar import short
 
 if TYPE_CHECKING:
     from speclint.spec import Spec
 
 SECTIONS = ("approvals", "results")
+ABSENT: Any = object()
+"""Stands for a value that is not there."""
 
 
 class Entry(NamedTuple):
@@ -45,15 +50,39 @@ class Past(NamedTuple):
     entries: tuple[Entry, ...]
     elsewhere: dict[str, tuple[str, ...]]
     """Digest to paths."""
+    data: dict[str, Any]
+    """All that the file said."""
 
     @property
     def shown(self) -> str:
         return f"{printable(self.file)} at {self.commit[:7]}"
 
+    def brought_back_to(self, file: str) -> str:
+        """The command, for any folder of the repository, that brings the entries back to the file that continues this one."""
+        import shlex  # on use: most checks have no base
+
+        if file == self.file:
+            return f"`{shlex.join(['git', 'checkout', self.commit[:7], '--', f':/{printable(file)}'])}`"
+        return f"`{shlex.join(['git', 'show', f'{self.commit[:7]}:{printable(self.file)}'])}`"
+
+
+class Difference(NamedTuple):
+    """A value that is another than it was."""
+
+    at: tuple[str | int, ...]
+    was: Any
+    now: Any
+
+    def in_words(self, place: str) -> str:
+        """Such as `/started was "2026-11-30", is "2026-12-01"`; `place` names it."""
+        return f"{place} was {_shown(self.was)}, is {_shown(self.now)}"
+
 
 class Base(NamedTuple):
     """What the base branch says of one spec file."""
 
+    file: str
+    """Path of the spec from the top of the repository."""
     ref: str
     """The ref and its commit, as they are shown."""
     policy: Path
@@ -78,6 +107,28 @@ class Base(NamedTuple):
 def printable(path: str) -> str:
     """A path whose bytes may be no UTF-8, as text that can be."""
     return path.encode("utf-8", "replace").decode()
+
+
+def differing(was: Any, now: Any, at: tuple[str | int, ...] = ()) -> Iterator[Difference]:
+    """The leaves that differ, in the order of what was; 1 and 1.0 are the same, as they are to a signature."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in [*was, *(key for key in now if key not in was)]:
+            yield from differing(was.get(key, ABSENT), now.get(key, ABSENT), (*at, key))
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for index, pair in enumerate(zip(was, now, strict=True)):
+            yield from differing(*pair, (*at, index))
+    elif was != now or isinstance(was, bool) is not isinstance(now, bool):
+        yield Difference(at, was, now)
+
+
+def _shown(value: Any) -> str:
+    return "absent" if value is ABSENT else short(json.dumps(value, ensure_ascii=False))
+
+
+def few(differences: list[Difference]) -> str:
+    """The first of the differences in words, and how many more there are."""
+    first, more = differences[0], len(differences) - 1
+    return first.in_words(pointer(*first.at)) + (f", and {more} more value{'s' if more > 1 else ''}" if more else "")
 
 
 def entries(data: Any) -> Iterator[Entry]:

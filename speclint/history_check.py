@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from speclint import document
 from speclint.document import Document
 from speclint.entries import current_digest
-from speclint.history import Base, Entry, Past, entries
+from speclint.history import Base, Entry, Past, edited, entries, missing
 from speclint.history_git import Compared, NoBase, at_commit, compared, of_work_tree, specs
 from speclint.history_policy import Change, added_signers, changes, copy_to, policy
 from speclint.signers import Signer
@@ -68,7 +68,7 @@ class History(NamedTuple):
         own = tuple(past for past, home in rows if home == path)
         taken = tuple(past for past, home in rows if home != path and self._takes(path, past))
         folder, held = (self.copy / path).parent, self.held.get(path, ())
-        return Base(self.compared.shown, folder, self.copy, held, own, taken, self.known, self.now)
+        return Base(path, self.compared.shown, folder, self.copy, held, own, taken, self.known, self.now)
 
     def _takes(self, path: str, past: Past) -> bool:
         """Whether the file holds some and not all of the entries, and did not hold them before."""
@@ -82,34 +82,50 @@ class History(NamedTuple):
 
     def summary(self) -> str:
         """For people: what was compared with what, and whose policy counted."""
-        stood, fresh = sum(len(past.entries) for past in self.past), sum(len(self.new(path)) for path in self.here)
+        stood = sum(len(past.entries) for past in self.past)
         files = len({past.file for past in self.past})
         found = f"{stood} approvals and results in {files} file{'s' if files > 1 else ''} there" if stood else "none there yet"
         where = f" of {self.compared.remote}" if self.compared.remote else ""
         bases = ", ".join(commit[:7] for commit in self.compared.bases)
-        return f"compared with {self.compared.shown}{where}, merge base {bases}: {found}, {fresh} new here"
+        return f"compared with {self.compared.shown}{where}, merge base {bases}: {found}, {self._here()} here"
+
+    def _here(self) -> str:
+        """What became of the entries, such as `1 new, 2 edited`."""
+        bases = {path: self.base_of(path) for path in self.here}
+        changed = sum(len(edited(Spec({}, base=base))) for base in bases.values())
+        lost = [missing(bases[home], past) if home else past.entries for past, home in zip(self.past, self.homes, strict=True)]
+        counts = {
+            "new": sum(len(self.new(path)) for path in self.here) - changed,
+            "edited": changed,
+            "gone": sum(map(len, lost)) - changed,
+        }
+        return ", ".join(f"{count} {what}" for what, count in counts.items() if count or what == "new")
 
 
 @contextmanager
-def against(files: Iterable[Path], ref: str) -> Iterator[History]:
-    """The repository of the files against a base branch. Raises NoBase if there is nothing to compare with."""
+def against(files: Iterable[Path], ref: str, *, unchanged: bool = False) -> Iterator[History]:
+    """The repository of the files against a base branch. Raises NoBase if there is nothing to compare with.
+
+    `unchanged`: there may be no change yet, because the caller asks for the base's policy before it adds something.
+    """
     named = list(files)
     found = compared(named, ref)
     with tempfile.TemporaryDirectory(prefix="speclint-base-") as folder:
         try:
-            history = _history(found, named, Path(folder).resolve())
+            history = _history(found, named, Path(folder).resolve(), unchanged)
         except OSError as error:
             raise NoBase(f"{error.filename} cannot be read: {error.strerror}") from None
         yield history
 
 
-def _history(found: Compared, named: list[Path], copy: Path) -> History:
+def _history(found: Compared, named: list[Path], copy: Path, unchanged: bool) -> History:
     also = [path for file in named if not file.is_dir() and (path := _inside(found.top, file))]
     here = of_work_tree(found.top)
     then = {commit: at_commit(found.top, commit) for commit in found.bases}
     sources, stood = specs(here, also), {commit: specs(files, also) for commit, files in then.items()}
     rules, ruled = policy(here), {commit: policy(files) for commit, files in then.items()}
-    if found.head in stood and _same(stood[found.head], sources) and _same(ruled[found.head], rules):
+    same = found.head in stood and _same(stood[found.head], sources) and _same(ruled[found.head], rules)
+    if same and not unchanged:
         raise NoBase(_itself(found))
     copy_to(copy, ruled[found.tip] if found.tip in ruled else policy(at_commit(found.top, found.tip)))
     documents: dict[bytes, Document] = {}
@@ -169,7 +185,8 @@ def _past(was: dict[str, dict[str, Document]], holders: dict[str, tuple[str, ...
             held = tuple(entries(read.data))
             if {entry.signed for entry in held} - said.setdefault(path, set()):
                 said[path] |= {entry.signed for entry in held}
-                yield Past(path, commit, held, {entry.digest: holders.get(entry.digest, ()) for entry in held})
+                elsewhere = {entry.digest: holders.get(entry.digest, ()) for entry in held}
+                yield Past(path, commit, held, elsewhere, read.data)
 
 
 def _home(past: Past, here: dict[str, Document]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def _gone(history: History) -> Iterator[Report]:
             like = next((path for path, read in history.here.items() if is_spec_of(read, past)), "")
             hint = f"; {like} looks like its new name" if like else ""
             message = f"{past.shown} is gone, and with it {names(list(past.entries))}{hint}"
-            back = f"bring it back: `{shlex.join(['git', 'checkout', past.commit[:7], '--', printable(past.file)])}`"
+            back = f"bring it back: {past.brought_back_to(past.file)}"
             yield _report(_shown(history, _text("", b""), past.file), Finding("", message, back))
 
 

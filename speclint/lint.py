@@ -74,8 +74,9 @@ def _findings(document: Document, folder: Path, active: frozenset[str], base: Ba
         return
     shapes = shape.check(document)
     yield from (diagnosed(document, rules()[item.code], item.finding) for item in shapes)
-    # a value that may mean something else is nothing to judge further
-    doubtful = {problem.path for problem in document.problems} | {s.finding.path for s in shapes if s.code == "SL004"}
+    # a value that may mean something else, or is of another type, is nothing to judge further
+    doubtful = {problem.path for problem in document.problems}
+    doubtful |= {item.finding.path for item in shapes if item.code in ("SL004", "SL103")}
     spec = Spec(document.data, folder, base)
     release = load(spec.version) if spec.version else None
     for rule in rules().values():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from speclint.arms import ASYNC_OFF, SMALLER_BUDGET, Effect
+from speclint.arms import ASYNC_OFF, ENGINE_V0, SMALLER_BUDGET, Effect
 from speclint.diagnostic import Severity, pointer
 from speclint.methods import heterogeneous
-from speclint.release_values import refusals
+from speclint.release_values import is_choice, refusals
 from speclint.releases import Release
 from speclint.requests import parameters
 from speclint.spec import Spec
@@ -27,11 +26,6 @@ SAMPLING = {
     "ignored": "is ignored while speculation is on",
     "stops_drafting": "stops drafting",
 }
-# The server left V1 for the V0 engine with one warning (vllm/engine/arg_utils.py of these releases).
-ENGINE_V0 = (
-    Effect(frozenset(("draft_model", "mlp_speculator")), "0.8.2", "0.9.2"),
-    Effect(frozenset(("medusa",)), "0.8.2", "0.8.5"),
-)
 # Defaults that move what a run measures; all others that moved choose among equivalents or concern other features.
 DEFAULTS = {"gpu_memory_utilization": "the KV cache's size", "disable_cascade_attn": "the attention of shared prefixes"}
 SAME = ({"strict", "standard"},)  # renamed in 0.21.0
@@ -100,17 +94,9 @@ def _arguments(spec: Spec, release: Release) -> Meanings:
         if schema is None:
             text = "stops the start: the release has no such argument"
         else:
-            text = "is taken" if _is_choice(value, schema) else f"stops the start: `{value}` is not one of its values"
+            text = "is taken" if is_choice(value, schema) else f"stops the start: `{value}` is not one of its values"
         severity: Severity = "info" if text == "is taken" else "error"
         yield f"argument `{name}`", Meaning(path, text, severity, ARG_UTILS)
-
-
-def _is_choice(value: Any, schema: dict[str, Any]) -> bool:
-    by_number = isinstance(value, int) and isinstance(schema.get("default"), int)  # an IntEnum, listed by its names
-    if "enum" not in schema or value in schema["enum"] or by_number:
-        return True
-    folded = [str(member).lower() for member in schema["enum"]]
-    return bool(schema.get("x-any-case")) and str(value).lower() in folded
 
 
 def _argument_defaults(spec: Spec, release: Release) -> Meanings:

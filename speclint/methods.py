@@ -16,5 +16,5 @@ def heterogeneous(spec: Spec) -> bool:
 
 
 def draft_model(spec: Spec) -> str | None:
-    """The draft's model reference; None for methods that have none."""
-    return None if spec.method in LOOKUP else spec.at("pair", "speculative", "model", kind=str)
+    """The draft's model reference; None for methods that have none. The `model` of custom_class is the path of a Python class."""
+    return None if spec.method in LOOKUP or spec.method == "custom_class" else spec.at("pair", "speculative", "model", kind=str)

@@ -1,4 +1,4 @@
-"""Would a release's `SpeculativeConfig` take these settings? Keys, types and ranges only, no rule between two settings."""
+"""Would a release take these settings and arguments? Keys, types, lists and ranges only, no rule between two settings."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def refusals(release: Release, settings: Mapping[str, Any]) -> dict[str, str]:
         elif schema["x-validation"] == "pydantic" and (reason := _refused(schema["properties"][name], value)):
             found[key] = reason
     return found
+
+
+def is_choice(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether an engine argument may have the value, as far as its schema lists them."""
+    by_number = isinstance(value, int) and isinstance(schema.get("default"), int)  # an IntEnum, listed by its names
+    if "enum" not in schema or value in schema["enum"] or by_number:
+        return True
+    members = [str(member) for member in schema["enum"] if member is not None]
+    any_case = schema.get("x-any-case") or all(member.isupper() for member in members)  # names of an Enum class
+    return bool(any_case) and str(value).upper() in [member.upper() for member in members]
 
 
 def _refused(schema: Json, value: Any) -> str | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -228,6 +228,18 @@ def load(version: str) -> Release | None:
 def known() -> tuple[str, ...]:
     """Every release there is a file for, oldest first."""
     return tuple(sorted((p.stem for p in folder().glob("*.json") if parse(p.stem)), key=_key))
+
+
+def spans(holds: Callable[[Release], bool]) -> str:
+    """The known releases of which something holds: `0.8.2 to 0.9.2, 0.15.0 to 0.33.0`; empty if it is none."""
+    runs = (list(run) for true, run in groupby(known(), lambda version: holds(_known_release(version))) if true)
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+def _known_release(version: str) -> Release:
+    release = load(version)
+    assert release is not None, "known() lists what has a file"
+    return release
 
 
 def nearest(version: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 PATIENCE = 10.0
 """Seconds to wait for another writer."""
+TEMPORARY = ".tmp"
 
 
 class FileBusy(OSError):
@@ -26,6 +28,7 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
     """
     real = path.resolve(strict=True)
     with _only_writer(real.parent):
+        _clear(real)
         old = real.read_bytes()
         new = change(old)
         if new != old:
@@ -33,7 +36,7 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 def _replace(real: Path, old: bytes, new: bytes) -> None:
-    fd, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".tmp", dir=real.parent)
+    fd, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=TEMPORARY, dir=real.parent)
     temporary = Path(name)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -47,6 +50,19 @@ def _replace(real: Path, old: bytes, new: bytes) -> None:
         fsync_folder(real.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _clear(real: Path) -> None:
+    """Remove what killed writers of this file left beside it: whoever is alive holds the lock, which is ours now.
+
+    Where a lock does not reach the other hosts of a network file system, a writer there may lose its temporary file; it then
+    fails and says so, and the file itself is whole.
+    """
+    left = re.compile(rf"\.{re.escape(real.name)}\.[a-z0-9_]{{8}}{re.escape(TEMPORARY)}")  # as mkstemp names them
+    for other in real.parent.iterdir():
+        if left.fullmatch(other.name) and other.is_file() and not other.is_symlink():
+            with contextlib.suppress(OSError):
+                other.unlink()
 
 
 def _take_after(real: Path, fd: int) -> None:

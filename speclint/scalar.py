@@ -16,6 +16,7 @@ INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,299})")
 DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*([eE][-+][0-9]+)?|\.[0-9]+)")
 SWITCHES = frozenset("yes Yes YES no No NO on On ON off Off OFF".split())
 LOOKS_NUMERIC = re.compile(r"[-+]?\.?[0-9]")
+LONGEST = 80  # a digest with its prefix is 71
 NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 # of scalars that are in doubt: compiled when one is met
@@ -39,7 +40,9 @@ def plain(text: str) -> str | int | float | bool | NotPlain | None:
     if text in CONSTANTS:
         return CONSTANTS[text]
     if text in SWITCHES:
-        return NotPlain("YAML 1.1 readers take it for true or false, YAML 1.2 readers for text", _quoted(text))
+        value = "true" if text.lower() in ("yes", "on") else "false"
+        why = "YAML 1.1 readers take it for true or false, YAML 1.2 readers for text"
+        return NotPlain(why, f"write {value}, or {_quoted(text)}")
     if text in ("=", "<<"):
         return NotPlain("it has a meaning of its own in YAML 1.1", _quoted(text))
     if NOT_FINITE.fullmatch(text):
@@ -78,8 +81,15 @@ def _exponent(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    way_out = f'quote it: "{short(text)}"'
+    way_out = quoted(text)
+    if re.fullmatch(UNDERSCORED, text) and INTEGER.fullmatch(number := text.replace("_", "")):
+        return f"write {number}, or {way_out} if it is text"
     return f"{way_out}, or write a plain decimal" if re.fullmatch(EXPONENT, text) else way_out
+
+
+def quoted(text: str) -> str:
+    """How to write an unquoted value that is meant as text; whole, so that it can be pasted."""
+    return f'quote it: "{text}"' if len(text) <= LONGEST else "quote it"
 
 
 def short(text: str) -> str:

@@ -76,6 +76,16 @@ class Spec(NamedTuple):
         return self.at("pair", "speculative", "num_speculative_tokens", kind=int)
 
     @property
+    def context(self) -> tuple[str, int] | None:
+        """Pointer and number of tokens that the target is served with; None where the engine works it out (-1, `8k`)."""
+        asked = self.engine_args.get("max_model_len")
+        if asked is not None:
+            known = _is(asked, int) and asked > 0
+            return ("/pair/engine_args/max_model_len", asked) if known else None
+        own = self.at("lock", "target", "config", "max_position_embeddings", kind=int)
+        return ("/lock/target/config/max_position_embeddings", own) if own is not None else None
+
+    @property
     def engine_args(self) -> dict[str, Any]:
         return self.section("pair", "engine_args")
 
@@ -118,6 +128,10 @@ class Spec(NamedTuple):
     def lock(self) -> dict[str, Any]:
         return self.section("lock")
 
+    def both(self, *keys: str, kind: type[T]) -> tuple[T | None, T | None]:
+        """The same fact of the lock's target and draft."""
+        return self.at("lock", "target", *keys, kind=kind), self.at("lock", "draft", *keys, kind=kind)
+
     @property
     def approvals(self) -> list[tuple[int, dict[str, Any]]]:
         return list(self.rows("approvals"))
@@ -140,6 +154,14 @@ def is_local(model: str, revision: str | None, folder: Path) -> bool:
     """
     if revision is not None and revision.startswith("sha256:"):
         return True
-    if model.startswith(("./", "../", "/")) or model.count("/") > 1:
+    if model.startswith(("./", "../", "/")) or (model.count("/") > 1 and not model.startswith(("http://", "https://"))):
         return True
-    return (folder / model).is_dir()
+    return is_folder(folder / model)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether the path leads to a folder; not where it may not be looked at, or where no file can have such a name."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

@@ -191,6 +191,14 @@ def _line(path: Path, number: int, line: bytes) -> str | list[dict[str, Any]]:
     return content
 
 
+def unmatched(protocol: dict[str, Any]) -> str:
+    """Which list of numbers has not one for every level of concurrency; empty if there is none such."""
+    levels = len(protocol["load"]["concurrency"])
+    lists = {"load.requests": protocol["load"]["requests"], "design.warmup": protocol["design"]["warmup"]}
+    wrong = (f"{name} has {len(row)} for {levels}" for name, row in lists.items() if isinstance(row, list) and len(row) != levels)
+    return next(wrong, "")
+
+
 def requests_at(protocol: dict[str, Any], level: int | str) -> int:
     """Measured requests of a window at a level of concurrency; in open loop as many as the level with most has.
 

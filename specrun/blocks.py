@@ -16,7 +16,7 @@ from typing import Any
 from speclint.credentials import redacted
 from speclint.releases import Release
 from speclint.workload import Draw, Prompt, block_prompts, is_private, requests_at, warmup_at, warmup_prompts
-from specrun import device, draft, drive, host, matched, plan, record, scores, scrape, start
+from specrun import device, draft, drive, host, manifest, matched, plan, record, scores, scrape, start
 from specrun.arrival import OPEN, due_times
 from specrun.errors import Refused
 from specrun.launch import Server, ServerFailed, cause, server, socket_folder
@@ -34,6 +34,7 @@ def measure(run: Run, progress: Progress, blocks: int | None = None) -> None:
     """Every block that is not finished yet (or only the first `blocks`), after the unmeasured first start of each arm."""
     busy = device.held(run.data["pair"], run.plan["id"], run.plan["spec_file"])
     with kept_in(run.folder), alone(run.folder), busy, socket_folder(run.plan["id"]) as sockets:
+        manifest.open_still(run.folder)
         session, began = _Session(run, sockets, progress), time.monotonic()
         if not (run.folder / "first.json").exists():
             session.first_starts()
@@ -63,13 +64,21 @@ def open_blocks(run: Run, last: int | None = None) -> list[int]:
     return [block for block in numbers if not (run.block_folder(block) / "block.json").exists()]
 
 
-def steps(run: Run) -> int:
-    """Server starts and windows that are still to come, for the progress line."""
-    first, blocks = int(not (run.folder / "first.json").exists()), len(open_blocks(run))
+def steps(run: Run, last: int | None = None) -> int:
+    """Server starts and windows that are still to come up to block `last` (default: all), for the progress line."""
+    first, blocks = int(not (run.folder / "first.json").exists()), len(open_blocks(run, last))
     starts = first + (blocks if plan.servers(run.data) == "restart" else min(blocks, 1))
     windows = (first + blocks) * len(plan.cell_order(run.data, 1))
-    alone = int(plan.draft_alone(run.data) and scores.due(run, "draft"))
-    return len(plan.arms(run.data)) * (starts + windows) + alone
+    draft_alone = int(plan.draft_alone(run.data) and scores.due(run, "draft"))
+    target_again = int(scores.due(run, "target") and not scored_on_the_way(run, last))
+    return len(plan.arms(run.data)) * (starts + windows) + draft_alone + target_again
+
+
+def scored_on_the_way(run: Run, last: int | None = None) -> bool:
+    """Whether the target's last start of the run is still to come, up to block `last`, with answers of the pair to score."""
+    to_come, left = open_blocks(run, last), open_blocks(run)
+    resident = plan.servers(run.data) == "resident"
+    return bool(to_come) and to_come == left and (resident or int(run.data["protocol"]["design"]["blocks"]) > 1)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from speclint.credentials import masked
 from specrun.errors import SpecrunError
 
 if TYPE_CHECKING:
+    from speclint.history import Base
     from speclint.history_check import History
 
 UNCHECKED = """
@@ -25,6 +26,9 @@ Not checked here: whether entries were removed or changed since they were review
 file, from which the allowed signers come. `--base origin/main` compares with that branch and goes by its allowed signers."""
 FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 KEY = click.option("--key", type=click.Path(path_type=Path), help="OpenSSH private key, or the public key of one in the agent.")
+BASE = click.option(
+    "--base", metavar="REF", help="Who may approve and sign is what this branch says, whatever the work tree says: origin/main."
+)
 PYTHON = click.option("--python", default=sys.executable, help="The engine's interpreter.  [default: this one]")
 RUNS = click.option(
     "--runs", type=click.Path(path_type=Path), default=Path("runs"), help="Folder of the run folders.  [default: runs]"
@@ -80,8 +84,9 @@ def predict(file: Path, python: str) -> int:
 @FILE
 @KEY
 @click.option("--approver", help="Principal of the allowed-signers file.  [default: the one this key belongs to]")
+@BASE
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def approve(file: Path, key: Path | None, approver: str | None, yes: bool) -> int:
+def approve(file: Path, key: Path | None, approver: str | None, base: str | None, yes: bool) -> int:
     """Show what is approved, sign it, and append the approval."""
     from specrun.approve import approve as approve_spec
     from specrun.prepare import readable
@@ -97,7 +102,8 @@ def approve(file: Path, key: Path | None, approver: str | None, yes: bool) -> in
         if not yes:
             click.confirm("approve?", abort=True)
 
-    entry = approve_spec(file, key, approver=approver, show=show)
+    with _base_of(file, base) as judge:
+        entry = approve_spec(file, key, approver=approver, show=show, base=judge)
     click.echo(f"approved as {entry['id']}, appended to {file}")
     return 0
 
@@ -110,18 +116,22 @@ def approve(file: Path, key: Path | None, approver: str | None, yes: bool) -> in
 @click.option("--only-establish", is_flag=True, help="One block, no verdict, nothing appended: does the pair run as meant?")
 @click.option("--unapproved", is_flag=True, help="Run without approval; the result says so.")
 @click.option("--quiet", is_flag=True, help="No progress.")
+@BASE
 @PYTHON
 @RUNS
-def run(file: Path | None, key: Path | None, signer: str | None, resume: str | None, quiet: bool, **options: Any) -> int:
+def run(file: Path | None, resume: str | None, base: str | None, **options: Any) -> int:
     """Run a spec and append the signed result. Without --key: measure now, `specrun append` later."""
+    from specrun.run import load
     from specrun.session import execute, resumed
 
     if (file is None) == (resume is None):
         raise click.UsageError("name a spec file, or --resume ID")
-    if resume is not None:
-        return resumed(options["runs"] / resume, key=key, signer=signer, quiet=quiet)
-    assert file is not None
-    return execute(file, key=key, signer=signer, quiet=quiet, **options)
+    if file is not None:
+        with _base_of(file, base) as judge:
+            return execute(file, base=judge, **options)
+    folder = options["runs"] / resume
+    with _base_of(Path(load(folder).plan["spec_file"]), base) as judge:
+        return resumed(folder, key=options["key"], signer=options["signer"], quiet=options["quiet"], base=judge)
 
 
 @cli.command()
@@ -131,7 +141,8 @@ def run(file: Path | None, key: Path | None, signer: str | None, resume: str | N
 @click.option(
     "--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="Spec file.  [default: the one that was run]"
 )
-def append(run_folder: Path, key: Path | None, signer: str | None, file: Path | None) -> int:
+@BASE
+def append(run_folder: Path, key: Path | None, signer: str | None, file: Path | None, base: str | None) -> int:
     """Sign a finished run and append it to its spec file: elsewhere than where it ran, or again after a merge conflict."""
     from specrun import entry
     from specrun.run import load
@@ -143,8 +154,20 @@ def append(run_folder: Path, key: Path | None, signer: str | None, file: Path | 
     if file is None and not path.exists():
         raise click.UsageError(f"{path}, which was run, is not on this machine: name the spec with --file")
     entry.intact(found)
-    made = entry.append(found, path, key, signer)
+    with _base_of(path, base) as judge:
+        made = entry.append(found, path, key, signer, judge)
     click.echo(f"result {made['id']}, signed by {made['signer']}, appended to {path}")
+    return 0
+
+
+@cli.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path, file_okay=False))
+def end(run_folder: Path) -> int:
+    """End a run that cannot go on, as when its machine is gone: what was measured stays and is signed, nothing is judged."""
+    from specrun.conclude import unfinished
+    from specrun.end import end as conclude_run
+
+    click.echo(f"{run_folder}: {unfinished(conclude_run(run_folder))}\nnext: specrun append {run_folder} --key KEY")
     return 0
 
 
@@ -174,16 +197,25 @@ def unpack(packed: Path, into: Path) -> int:
 
 
 @contextmanager
-def _compared(file: Path, base: str | None) -> Iterator[History | None]:
+def _compared(file: Path, base: str | None, unchanged: bool = False) -> Iterator[History | None]:
     """The history of the file's repository against a base branch, if one is named."""
     from speclint.history_check import against
     from speclint.history_git import NoBase
 
     try:
-        with nullcontext() if base is None else against([file], base) as history:
+        with nullcontext() if base is None else against([file], base, unchanged=unchanged) as history:
             yield history
     except NoBase as error:
         raise click.UsageError(str(error)) from None
+
+
+@contextmanager
+def _base_of(file: Path, ref: str | None) -> Iterator[Base | None]:
+    """What a base branch, if one is named, says of a file that is about to be added to: nothing need have changed yet."""
+    with _compared(file, ref, unchanged=True) as history:
+        if history:
+            click.echo(f"specrun: {history.summary()}", err=True)
+        yield history.base_of(history.path(file)) if history else None
 
 
 @cli.command()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import stdev
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -110,9 +111,12 @@ def _over_cells(judged: Sequence[CellVerdict], found: Sequence[Series], cells: S
 
 
 def _series(criterion: Mapping[str, Any], cell: Cell, evidence: Evidence) -> Series:
+    """The criterion's metric over blocks. Of a run that ended early nothing is judged: whoever ends it chooses the moment."""
     if "weights" in criterion:
-        return weighted(criterion, cell[1], evidence)
-    return series(evidence, cell, criterion["metric"], over="target" if criterion.get("compare") == "ratio" else None)
+        found = weighted(criterion, cell[1], evidence)
+    else:
+        found = series(evidence, cell, criterion["metric"], over="target" if criterion.get("compare") == "ratio" else None)
+    return replace(found, faults=[evidence.unfinished, *found.faults]) if evidence.unfinished else found
 
 
 def _judge_cell(criterion: Mapping[str, Any], cell: Cell, found: Series, confidence: float, cells: int) -> CellVerdict:

@@ -14,7 +14,7 @@ from typing import Any
 from speclint import arms
 from speclint.canonical import rounded
 from speclint.spec import Spec
-from specrun import effective, establish, plan, proofs, record, rows, scope, sweep, swept
+from specrun import effective, establish, oracle, plan, proofs, record, rows, scope, sweep, swept
 from specrun.agreement import Answers, agreement
 from specrun.arrival import Level
 from specrun.compare import judge
@@ -65,6 +65,7 @@ def conclusion(run: Run) -> dict[str, Any]:
         "scope": [
             *scope.sentences(run.data, run.plan["host"], len(blocks(run))),
             *scope.interruptions(broken_off(run)),
+            *scope.early(unfinished(run), len(without_end(run))),
             scope.attempts(run.plan["attempts"]),
         ],
     }
@@ -160,13 +161,26 @@ def gather(run: Run, starts: list[dict[str, Any]], seen: Survey) -> Evidence:
         voids=seen.voids,
         natural=tolerances,
         one_start=plan.servers(run.data) == "resident",
+        unfinished=unfinished(run),
     )
 
 
+def unfinished(run: Run) -> str:
+    """That a run was ended before its last block, in words; empty if it was not."""
+    done, planned = len(blocks(run)), int(run.data["protocol"]["design"]["blocks"])
+    return f"the run was ended after {done} of {planned} blocks" if done < planned else ""
+
+
+def without_end(run: Run) -> list[Path]:
+    """Tries of blocks that were set aside and of which no later one was finished."""
+    return [path for path in run.folder.glob("b[0-9]*.void*") if not (path.with_suffix("") / "block.json").exists()]
+
+
 def broken_off(run: Run) -> int:
-    """Tries of blocks that were set aside, but for those that a compile repeated."""
+    """Tries of blocks that were set aside and measured again, but for those that a compile repeated."""
     repeated = sum(int(json.loads(path.read_text(encoding="utf-8"))["try"]) - 1 for path in run.folder.glob("b[0-9]*/block.json"))
-    return sum(1 for path in run.folder.glob("b[0-9]*.void*") if path.is_dir()) - repeated
+    again = (path for path in run.folder.glob("b[0-9]*.void*") if (path.with_suffix("") / "block.json").exists())
+    return sum(1 for _ in again) - repeated
 
 
 def window_figures(run: Run, info: dict[str, Any], records: Iterable[dict[str, Any]]) -> Figures:
@@ -298,6 +312,7 @@ def reasons(run: Run, evidence: Evidence, near: Mapping[str, tuple[float, ...]])
         drafts_every_step=establish.family(speculative["method"]) == "every_step",
         chain=one_chain(speculative),
         sweep=speculating(run),
+        invented=not oracle.measurement(run.data),
     )
     greedy = run.data["protocol"]["sampling"]["temperature"] == 0
     findings, _ = diagnose(evidence, setting, answers(run, near) if greedy else [])

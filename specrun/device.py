@@ -31,9 +31,10 @@ def held(pair: dict[str, Any], run: str, spec: str) -> Iterator[None]:
 
 
 def free(pair: dict[str, Any]) -> None:
-    """Raises Refused, with its name, if a run is at work on a device of a pair."""
-    with held(pair, "", ""):
-        return
+    """Raises Refused, with its name, if a run is at work on a device of a pair. Names nobody as holder."""
+    for name in names(pair):
+        with _locked(name):
+            pass
 
 
 def names(pair: dict[str, Any]) -> list[str]:
@@ -52,11 +53,7 @@ def gpus(pair: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def _held(name: str, owner: dict[str, Any]) -> Iterator[None]:
-    with _opened(PLACE / f"pair-spec-{name}.lock") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused(f"{_told(file)} is at work on {name}", "let it finish, or stop it") from None
+    with _locked(name) as file:
         file.truncate(0)
         file.write(json.dumps(owner))
         file.flush()
@@ -64,6 +61,28 @@ def _held(name: str, owner: dict[str, Any]) -> Iterator[None]:
             yield
         finally:
             file.truncate(0)
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[TextIO]:
+    """The lock file of a device, locked. Raises Refused with the name of the run that holds it."""
+    path = PLACE / f"pair-spec-{name}.lock"
+    while True:
+        with _opened(path) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Refused(f"{_told(file)} is at work on {name}", "let it finish, or stop it") from None
+            if _still_there(file, path):
+                yield file
+                return
+
+
+def _still_there(file: TextIO, path: Path) -> bool:
+    """Whether the path still names the file: one that was removed between opening and locking keeps nobody out."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
 
 
 def _opened(path: Path) -> TextIO:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from speclint.canonical import digest, entry_digest, rounded, spec_digest
-from speclint.signature import NAMESPACES, load_trust, statement, verify_entry
+from speclint.history import Base
+from speclint.signature import NAMESPACES, statement
 from specrun import conclude, manifest, record
 from specrun.append import append_entry
 from specrun.errors import EnvironmentTrouble, Refused, SpecrunError
@@ -17,6 +18,7 @@ from specrun.prepare import shaped
 from specrun.rejudge import unlike
 from specrun.run import Run, kept_in, now
 from specrun.sign import fingerprint, principal_of, sign
+from specrun.who import who_of
 
 NAME = "conclusion.json"
 
@@ -121,22 +123,22 @@ def heads(results: list[dict[str, Any]]) -> list[str]:
     return [own for result in results if (own := entry_digest(result)) not in named]
 
 
-def append(run: Run, path: Path, key: Path, signer: str | None = None) -> dict[str, Any]:
-    """Sign a finished run and append it to the spec file; returns the entry.
+def append(run: Run, path: Path, key: Path, signer: str | None = None, base: Base | None = None) -> dict[str, Any]:
+    """Sign a finished run and append it to the spec file; returns the entry. With a `base` it says who may sign.
 
     Raises Refused if the key belongs to nobody who may sign, EnvironmentTrouble without OpenSSH, NotWritten.
     """
     data = shaped(path)
-    trust = load_trust(path)
-    principal = signer or principal_of(key, trust, NAMESPACES["result"])
+    who = who_of(path, data, base)
+    principal = signer or principal_of(key, who.trust, NAMESPACES["result"])
     if principal is None:
         raise Refused(
-            f"key {fingerprint(key)} is not among the allowed signers of {path}",
+            f"key {fingerprint(key)} is not among the {who.allowed} for {path}",
             "add its line to the allowed-signers file that speclint.toml names, or name the signer with --signer",
         )
     entry = unsigned(run, data, principal)
     entry["signature"] = sign(statement("result", data["name"], entry["spec"], entry), key, NAMESPACES["result"])
-    outcome = verify_entry("result", data["name"], entry, trust)
+    outcome = who.verify("result", data, entry)
     if not outcome.ok:
         raise Refused(f"{principal} may not sign results with this key: {outcome.reason}", "see the allowed-signers file")
     append_entry(path, "results", entry)

@@ -12,9 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from specrun.oracle import INVENTED, measurement
 from specrun.plan import Cell
 from specrun.tally import failure
 
+PLACEHOLDERS = "drafts are not placeholders"
 EVERY_STEP = frozenset(("draft_model", "eagle", "eagle3", "mtp", "medusa", "mlp_speculator", "dflash", "dspark"))
 LOOKUP = frozenset(("ngram", "ngram_gpu", "suffix"))
 ALONE = frozenset(("target", "aa", "matched"))  # arms without speculation
@@ -108,11 +110,14 @@ def noting(window: Window, records: Iterable[dict[str, Any]], natural: bool = Fa
 
 
 def decode_steps(record: dict[str, Any]) -> Iterator[tuple[int, int]]:
-    """(context position in tokens, tokens accepted) of every decode step of a whole answer, by its chunks."""
-    position = (record["tokens_in"] or 0) + record["chunks"][0][1]
+    """(context position in tokens, tokens accepted) of every decode step of a whole answer, by its chunks.
+
+    An accepted id 0 counts for nothing: a blind draft is all zeros, and a target that answers one accepts it.
+    """
+    ids, at = record.get("ids"), record["chunks"][0][1]
     for _, count in record["chunks"][1:]:
-        yield position, count - 1
-        position += count
+        yield (record["tokens_in"] or 0) + at, sum(map(bool, ids[at : at + count - 1])) if ids else count - 1
+        at += count
 
 
 def family(method: str) -> Literal["every_step", "lookup"]:
@@ -135,7 +140,7 @@ def established(
         target_alone([s for s in starts if s["arm"] != "pair"], alone),
         no_fallback(starts),
         drafting(method, k, pair),
-        placeholders(method, pair, predicted),
+        placeholders(method, pair, predicted) if measurement(data) else Check(PLACEHOLDERS, "skipped", INVENTED),
         answers(data["protocol"]["request"].get("expect", {}).get("finish_reason", "any"), windows),
         failures(windows),
     ]
@@ -261,7 +266,7 @@ def placeholders(method: str, windows: list[Window], predicted: Mapping[str, Seq
     a pair with the acceptance seen before the tail would show such a tail by chance more than once in 10,000 windows, or
     one that accepts what the draft alone foretells there. `predicted`: by workload, context position and accepted tokens.
     """
-    name = "drafts are not placeholders"
+    name = PLACEHOLDERS
     if family(method) == "lookup":
         return Check(name, "skipped", f"{method} copies from the context and has no draft model that could be blind")
     dead = [(w, w.dead) for w in windows if w.dead]

@@ -29,7 +29,8 @@ class Evidence:
     """All that verdicts rest on.
 
     `cells`: every planned (workload, concurrency). `starts`: figures of whole server starts. `natural`: length tolerance
-    of each workload whose answers end by themselves. `one_start`: every arm was started once (`servers: resident`).
+    of each workload whose answers end by themselves. `one_start`: every arm was started once (`servers: resident`). `unfinished`:
+    why nothing is judged although there are figures, empty if every planned block is there.
     """
 
     table: Table
@@ -39,6 +40,7 @@ class Evidence:
     voids: Voids = field(default_factory=dict)
     natural: Mapping[str, float] = field(default_factory=dict)
     one_start: bool = False
+    unfinished: str = ""
 
     def arms(self, cell: Cell) -> Arms:
         """Figures of a cell by arm and block."""

@@ -20,12 +20,16 @@ class Finding(TypedDict):
     text: str
 
 
+OF_ACCEPTANCE = frozenset(("DX11", "DX12", "DX14", "DX21", "DX22"))
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What of the pair a diagnosis needs.
 
     `k`: num_speculative_tokens. `drafts_every_step`: not ngram, not suffix. `chain`: drafts are one sequence of which the
     strict verifier keeps a prefix; not so with a token tree or lossy verification. `sweep`: K of every arm that speculates.
+    `invented`: acceptance or weights are set by hand, so that acceptance and answers say nothing.
     """
 
     k: int
@@ -33,6 +37,7 @@ class Setting:
     drafts_every_step: bool = True
     chain: bool = True
     sweep: Mapping[str, int] = field(default_factory=dict)
+    invented: bool = False
 
 
 def one_chain(speculative: Mapping[str, Any]) -> bool:

@@ -28,9 +28,11 @@ from specrun.errors import EnvironmentTrouble
 READY_WITHIN_S = 900.0
 STOP_WITHIN_S = 15.0
 PR_SET_PDEATHSIG = 1
-# What names the cause in a vLLM log, behind its prefixes; the last of them is what a person looks for.
-RAISED = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b.*")
+# What names the cause in a vLLM log, behind its prefixes; the last of them is what a person looks for. A traceback's own source
+# lines (`raise ValueError(`, `except KeyError:`) name none.
+RAISED = re.compile(r"(?<!raise )\b[A-Z]\w*(?:Error|Exception|Interrupt)(?:: +\S.*|$)")
 TOLD = re.compile(r".*\b(?:out of memory|Killed|No space left|Address already in use)\b.*")
+ELSEWHERE = ("EngineCore", "Engine core initialization failed", "Worker failed with error ''")  # only point at the cause
 
 
 @dataclass(slots=True)
@@ -152,7 +154,7 @@ def cause(log: Path) -> str:
     """The line of a log that most likely names the cause, or its last line."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     named = [match.group(0) for line in lines[-200:] if (match := RAISED.search(line) or TOLD.search(line))]
-    specific = [line for line in named if "EngineCore" not in line and "Engine core initialization failed" not in line]
+    specific = [line for line in named if not any(words in line for words in ELSEWHERE)]
     return masked((specific or named or lines or ["the log is empty"])[-1])[:400]
 
 

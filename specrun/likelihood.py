@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from statistics import fmean, median, pstdev, stdev
 from typing import NamedTuple
 
 FALSE_ALARM = 1e-5  # of each sum
 TAIL = 3.18  # how much heavier than normal the tail of such a sum may be
 SMALLEST = 0.05  # nats per token; a smaller gap is rounding, not another distribution
+COARSE = 1.0  # nats per token; answers that would not show such a gap do not speak for the pair
 FLOOR = -20.0  # a token less likely than this counts as this: one freak must not hide behind its own square
 
 
@@ -30,7 +31,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The answers of one workload, or of all: means and standard deviations over answers, and why they differ, if they do."""
+    """The answers of one workload, or of all: means and standard deviations over answers, and why they differ, if they do.
+
+    `shows`: the mean gap that would have shown among so many answers that differ so much, in nats; None if no gap could.
+    """
 
     answers: int
     differing: int
@@ -38,6 +42,7 @@ class Gap:
     pair: float
     target_spread: float
     pair_spread: float
+    shows: float | None
     why: str | None
 
 
@@ -80,6 +85,7 @@ def _gap(pairs: Sequence[Pair], likelier: Sequence[float], further: Sequence[flo
         pair=fmean(pair),
         target_spread=_spread(target),
         pair_spread=_spread(pair),
+        shows=_shows(likelier),
         why="in the mean" if _systematic(likelier) else "in their spread" if _systematic(further) else None,
     )
 
@@ -95,9 +101,14 @@ def _further(pairs: Sequence[Pair]) -> list[float]:
 
 
 def _systematic(differences: Sequence[float]) -> bool:
-    size = math.sqrt(sum(one * one for one in differences))
     large = abs(fmean(differences)) >= SMALLEST
-    return large and abs(sum(differences)) > threshold() * size
+    return large and abs(sum(differences)) > threshold() * math.hypot(*differences)
+
+
+def _shows(differences: Sequence[float]) -> float | None:
+    """The gap g that takes n differences of standard deviation s over the threshold t: √n g / √(g² + s²) = t."""
+    beyond = len(differences) - threshold() ** 2
+    return max(SMALLEST, threshold() * pstdev(differences) / math.sqrt(beyond)) if beyond > 0 else None
 
 
 def _spread(values: Iterable[float]) -> float:

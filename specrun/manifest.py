@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from speclint.canonical import digest
+from specrun.errors import SpecrunError
 from specrun.record import file_digest, write_json
 
 NAME = "manifest.json"
@@ -22,6 +23,12 @@ def names(folder: Path) -> list[str]:
     """Relative POSIX names of the files of a run folder, hidden and temporary ones left out, sorted."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".part")
     return sorted(name.as_posix() for name in found if name.as_posix() != NAME and not _hidden(name))
+
+
+def open_still(folder: Path) -> None:
+    """Raises SpecrunError if the run has its manifest, which ends it."""
+    if (folder / NAME).exists():
+        raise SpecrunError(f"run {folder.name} is finished", f"`specrun append {folder} --key KEY` signs and appends it")
 
 
 def read(folder: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 Propose = Callable[[int], Sequence[int]]
 """From a position in the answer (counted from 0) to the tokens drafted for that position and those after it."""
 
+INVENTED = "a cost model's acceptance is set, not found"
 UNKNOWN = -1  # no token's id
 LOOKUP_DEFAULT = 5  # vLLM's prompt_lookup_min and _max where a spec names neither
 CHANGES_DRAFTS = ("num_speculative_tokens_per_batch_size", "parallel_drafting", "speculative_token_tree")
@@ -42,11 +43,16 @@ class Lookup(NamedTuple):
     longest: int
 
 
+def measurement(data: Mapping[str, Any]) -> bool:
+    """Whether the spec measures a pair; a cost model's acceptance and answers are invented, and prove nothing."""
+    return bool(data["protocol"].get("kind", "measurement") == "measurement")
+
+
 def unpredicted(data: Mapping[str, Any]) -> str | None:
     """Why the drafts of a spec cannot be foretold from target and draft alone; None if they can."""
     speculative, method = data["pair"]["speculative"], data["pair"]["speculative"]["method"]
-    if data["protocol"].get("kind", "measurement") != "measurement":
-        return "a cost model's acceptance is set, not found"
+    if not measurement(data):
+        return INVENTED
     if method not in ("draft_model", "ngram"):
         return f"{method} has no draft that can be served alone"
     if data["pair"]["vocabulary"]["mode"] == "heterogeneous" or speculative.get("use_heterogeneous_vocab"):

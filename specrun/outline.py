@@ -40,7 +40,7 @@ def outline(data: dict[str, Any], folder: Path, python: str) -> str:
     seconds = plan.seconds_estimate(data, START_S[device], TOKENS_PER_S[device])
     lines += [
         "",
-        f"Requests  {plan.requests_in_all(data)} measured, {_each(protocol['load']['requests'])} a window, after {_warmup(data)}",
+        f"Requests  {plan.requests_in_all(data)} measured, {_requests(protocol)} a window, after {_warmup(data)}",
     ]
     also = ", and the draft alone" if plan.draft_alone(data) else ""
     lines += [f"Starts    {plan.server_starts(data)}, one of each arm unmeasured{also}"]
@@ -60,13 +60,12 @@ def _block(data: dict[str, Any], block: int) -> str:
     return " then ".join(plan.arm_order(data, block)) + f", each: {cells}"
 
 
-def _each(counts: int | list[int]) -> str:
-    """One number for every level of concurrency, or one for each, in their order."""
-    return str(counts) if isinstance(counts, int) else " / ".join(map(str, counts))
+def _requests(protocol: dict[str, Any]) -> str:
+    return plan.each_level(protocol, protocol["load"]["requests"])
 
 
 def _warmup(data: dict[str, Any]) -> str:
-    return f"{_each(data['protocol']['design']['warmup'])} unmeasured ones before each window"
+    return f"{plan.each_level(data['protocol'], data['protocol']['design']['warmup'])} unmeasured ones before each window"
 
 
 def _power(data: dict[str, Any]) -> list[str]:

@@ -184,6 +184,14 @@ def requests_in_all(data: dict[str, Any]) -> int:
     return int(protocol["design"]["blocks"]) * len(arms(data)) * of_a_block
 
 
+def each_level(protocol: dict[str, Any], counts: int | list[int]) -> str:
+    """`64`, or `16 at concurrency 1, 64 at 8` where every level has a number of its own."""
+    if isinstance(counts, int):
+        return str(counts)
+    (low, first), *others = sorted(zip(protocol["load"]["concurrency"], counts, strict=True))
+    return ", ".join([f"{first} at concurrency {low}", *(f"{count} at {level}" for level, count in others)])
+
+
 def server_starts(data: dict[str, Any]) -> int:
     """Server starts of the whole run, the unmeasured ones included: the first of each arm, and that of the draft alone."""
     blocks = int(data["protocol"]["design"]["blocks"])

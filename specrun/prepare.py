@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from speclint import document, edit, lint
-from speclint.canonical import entry_digest, section_digests, spec_digest
+from speclint import document, edit, lint, workload
+from speclint.canonical import NotCanonical, entry_digest, section_digests, spec_digest
+from speclint.history import Base
 from speclint.lock.command import build_lock, changes
-from speclint.signature import load_trust, verify_entry
 from specrun.errors import NotWritten, Refused, SpecrunError
 from specrun.run import now
+from specrun.who import who_of
 
 # Findings about what is already in the file do not forbid another run; an approval is asked for below, in its own words.
 NOT_ABOUT_THE_RUN = {"SL601", "SL609", "SL612", "SL613"}
@@ -38,33 +39,51 @@ def shaped(path: Path) -> dict[str, Any]:
     return data
 
 
-def checked(path: Path) -> dict[str, Any]:
-    """The data of a spec without lint errors. Raises Refused with the first of them."""
-    report = lint.inspect(readable(path), path.parent)
+def checked(path: Path, base: Base | None = None) -> dict[str, Any]:
+    """The data of a spec without lint errors, those against a base branch among them. Raises Refused with the first."""
+    report = lint.inspect(readable(path), path.parent, base=base)
     errors = [d for d in report.diagnostics if d.severity == "error" and d.code not in NOT_ABOUT_THE_RUN]
     if errors:
         first, more = errors[0], f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise Refused(f"{path}:{first.line}:{first.column}: {first.code} {first.message}{more}", f"see `speclint check {path}`")
     data: dict[str, Any] = report.document.data
+    digestible(path, data)
+    counted(path, data)
     return data
 
 
-def approvals(path: Path, data: dict[str, Any], signer: str | None) -> list[str]:
-    """Digests of the approvals under which this very spec may run. Raises Refused if they are too few for the policy."""
-    trust = load_trust(path)
+def digestible(path: Path, data: dict[str, Any]) -> None:
+    """The spec has a digest, whatever was suppressed. Raises Refused with the value that has no canonical form."""
+    try:
+        spec_digest(data)
+    except NotCanonical as error:
+        raise Refused(f"{path} has no digest: {error}", f"see `speclint check {path}`") from None
+
+
+def counted(path: Path, data: dict[str, Any]) -> None:
+    """Every level of concurrency has its number of requests, whatever was suppressed. Raises Refused with the list at fault."""
+    if wrong := workload.unmatched(data["protocol"]):
+        hint = "write one number for each level of load.concurrency, in their order, or one for all"
+        raise Refused(f"{path}: {wrong} levels of concurrency", hint)
+
+
+def approvals(path: Path, data: dict[str, Any], signer: str | None, base: Base | None = None) -> list[str]:
+    """Digests of the approvals under which this very spec may run. Raises Refused if they are too few for the policy,
+    which is the one of a base branch where there is one."""
+    who = who_of(path, data, base)
     digest = spec_digest(data)
     valid: dict[str, str] = {}
     why = ["the file has no approval"] if not data.get("approvals") else []
     silenced = {(hit.code, hit.path) for _, hit in lint.inspect(readable(path), path.parent).suppressed}
     for entry in data.get("approvals", []):
-        outcome = verify_entry("approval", data["name"], entry, trust)
+        outcome = who.verify("approval", data, entry)
         if entry["spec"] != digest:
             why.append(
                 f"{entry['id']} by {entry['approver']} is for another state of the spec: {', '.join(changed(data, entry))}"
             )
         elif not outcome.ok:
             why.append(f"{entry['id']} by {entry['approver']}: {outcome.reason}")
-        elif trust.other_than_signer and entry["approver"] == signer:
+        elif who.trust.other_than_signer and entry["approver"] == signer:
             why.append(f"{entry['id']} is by {signer}, who runs it too")
         elif entry["time"] > (clock := now()):  # a run that begins before its approval would never verify
             why.append(f"{entry['id']} was given at {entry['time']}, and the clock of this machine says {clock}")
@@ -72,8 +91,8 @@ def approvals(path: Path, data: dict[str, Any], signer: str | None) -> list[str]
             why.append(f"{entry['id']} was given without ignore[{min(unseen)[0]}] at {min(unseen)[1] or '/'}")
         else:
             valid[entry["approver"]] = entry_digest(entry)
-    if len(valid) < trust.min_approvals:
-        needed = f"{len(valid)} of {trust.min_approvals} approvals"
+    if len(valid) < who.trust.min_approvals:
+        needed = f"{len(valid)} of {who.trust.min_approvals} approvals"
         raise Refused(
             f"{path} is not approved ({needed}): {'; '.join(why)}",
             f"`specrun approve {path} --key KEY`, or --unapproved, which marks the result",

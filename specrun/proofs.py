@@ -12,7 +12,7 @@ from speclint.canonical import rounded
 from specrun import foretold, oracle
 from specrun.establish import Check, Window
 from specrun.foretold import Comparison, Observed, Said
-from specrun.likelihood import Gap, Pair, enough, gaps, per_token
+from specrun.likelihood import COARSE, Gap, Pair, enough, gaps, per_token
 from specrun.oracle import Room
 from specrun.scores import Kept, Key, Row
 
@@ -48,7 +48,7 @@ def proof(data: Mapping[str, Any], target: Kept, draft: Kept, windows: Sequence[
 def likely(data: Mapping[str, Any], scores: Kept, found: Mapping[str, Gap]) -> Check:
     """The target finds the pair's answers as likely as its own, but for the spread of its own."""
     name = "the pair's answers are as likely under the target as its own"
-    if data["protocol"].get("kind", "measurement") != "measurement":
+    if not oracle.measurement(data):
         return Check(name, "skipped", "a cost model's answers are not the target's")
     if not found:
         return Check(name, "skipped", scores.head.get("trouble", "no request has a whole answer in both arms"))
@@ -56,9 +56,12 @@ def likely(data: Mapping[str, Any], scores: Kept, found: Mapping[str, Gap]) -> C
     if wrong:
         return Check(name, "failed", f"answers differ in likelihood: {'; '.join(wrong)}")
     every = found.get("", next(iter(found.values())))
-    if every.differing and every.answers < enough():
+    if every.differing and every.shows is None:
         return Check(name, "skipped", f"{every.answers} requests are too few to tell, {enough()} are needed: {_gap(every)}")
-    return Check(name, "ok", f"{_gap(every)}; {every.differing} answers differ")
+    shows = f"a gap of {every.shows:.2g} nats would show" if every.shows else "no gap would show"
+    if every.shows and every.shows > COARSE:
+        return Check(name, "skipped", f"among {every.answers} answers that vary so, {shows} and no smaller one: {_gap(every)}")
+    return Check(name, "ok", f"{_gap(every)}; {every.differing} answers differ; {shows}")
 
 
 def _gap(gap: Gap) -> str:
@@ -68,9 +71,9 @@ def _gap(gap: Gap) -> str:
 
 def unforetold(data: Mapping[str, Any], target: Kept, draft: Kept) -> str | None:
     """Why the pair's steps cannot be foretold in this run; None if they can."""
-    head = (draft if data["pair"]["speculative"]["method"] == "draft_model" else target).head
-    trouble: str | None = oracle.unpredicted(data) or quantized(data) or head.get("trouble")
-    return trouble
+    source = draft if data["pair"]["speculative"]["method"] == "draft_model" else target
+    trouble: str | None = oracle.unpredicted(data) or quantized(data) or source.head.get("trouble")
+    return trouble or (None if source.rows else "no answer was scored")
 
 
 def quantized(data: Mapping[str, Any]) -> str | None:

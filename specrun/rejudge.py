@@ -13,6 +13,8 @@ from typing import Any
 from speclint.data import metrics
 from specrun.arrival import place
 from specrun.compare import interval_of
+from specrun.evidence import START_METRICS
+from specrun.scope import NOTHING
 
 TOLERANCE = 5e-5
 """Of an interval recomputed from stored blocks, relative to its largest number."""
@@ -28,6 +30,8 @@ def contradictions(entry: Mapping[str, Any], protocol: Mapping[str, Any]) -> lis
         return ["criteria were judged although the pair was not established"] if verdicts else []
     if [verdict["id"] for verdict in verdicts] != list(criteria):
         return ["the criteria judged are not those of the spec, in their order"]
+    if any(sentence.startswith(NOTHING) for sentence in entry["scope"]) and {v["verdict"] for v in verdicts} != {"undecided"}:
+        return ["a verdict stands beside the words that nothing is judged"]
     return [text for verdict in verdicts for text in _of_verdict(criteria[verdict["id"]], verdict, protocol)]
 
 
@@ -64,10 +68,20 @@ def _of_verdict(criterion: Criterion, verdict: Mapping[str, Any], protocol: Mapp
         where = f"{verdict['id']}, {cell['workload']} {place(cell['concurrency'])}"
         yield from (f"{where}: {text}" for text in _of_cell(criterion, cell, confidence, len(cells)))
     claimed = "met" if verdict["verdict"] == "met_one_start" else verdict["verdict"]
+    done, planned = _blocks(criterion, cells), protocol["design"]["blocks"]
+    if claimed != "undecided" and done < planned:
+        yield f"{verdict['id']}: called {claimed} after {done} of {planned} blocks"
     expected = _over_cells([cell["verdict"] for cell in cells])
     # A void cell makes a criterion undecided whatever the other cells say.
     if claimed != expected and not (claimed == "undecided" and _void(cells)):
         yield f"{verdict['id']}: called {claimed}, its cells say {expected}"
+
+
+def _blocks(criterion: Criterion, cells: Sequence[Mapping[str, Any]]) -> float:
+    """Blocks that a verdict rests on; what is read at a start need not be one of each block."""
+    if criterion["metric"] in START_METRICS:
+        return math.inf
+    return max((len(cell["blocks"]) for cell in cells), default=math.inf)
 
 
 def _over_cells(verdicts: Sequence[str]) -> str:

@@ -76,6 +76,8 @@ def _ratio_row(evidence: Evidence, cell: Cell, metric: str, arm: str, over: str)
     row: dict[str, Any] = {"workload": cell[0], "concurrency": cell[1], "metric": metric, "arms": f"{arm}/{over}"}
     row |= dict.fromkeys(("value", "low", "high", "spread", "decidable", "sign_flip_p"))
     row |= _summary(found, evidence.confidence)
+    if evidence.unfinished:  # an interval would invite the judgement that the run does not give
+        row |= dict.fromkeys(("low", "high", "sign_flip_p"))
     row["blocks"] = [None if value is None else rounded(value) for value in found.values.values()]
     return row | ({"reason": "; ".join(found.faults)} if found.faults else {})
 

@@ -9,6 +9,7 @@ conclude   conclusion.json: established, figures, verdicts, diagnosis (conclude.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import re
@@ -25,6 +26,8 @@ from speclint.canonical import section_digests, spec_digest
 from speclint.releases import Release
 from specrun import host, ledger, record
 from specrun.errors import EnvironmentTrouble, Refused, SpecrunError
+
+FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS))  # what a write to an open file may meet
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,22 @@ def create(spec_path: Path, data: dict[str, Any], approvals: list[str], engine: 
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
-    """Turn a disk that is full, or a folder that may not be written, into a message."""
+    """Turn a disk that is full, or a folder that may not be written, into a message; other trouble is told as it is."""
     try:
         yield
     except OSError as error:
+        if not _about(error, folder):
+            raise
         hint = "make room, or name another folder with --runs; a run that had begun goes on with `specrun run --resume ID`"
         raise EnvironmentTrouble(f"{folder} cannot be written: {error}", hint) from error
+
+
+def _about(error: OSError, folder: Path) -> bool:
+    """Whether an error is the folder's: named with it, with a path inside it or above it, or a full disk."""
+    if not isinstance(error.filename, str):
+        return error.errno in FULL
+    here, named = folder.absolute(), Path(error.filename).absolute()
+    return named.is_relative_to(here) or here.is_relative_to(named)
 
 
 @contextmanager

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from specrun import plan
+from speclint.workload import most_requests
+from specrun import oracle, plan
+
+NOTHING = "Nothing is judged"
+COST_MODEL = (
+    "A cost model, not a measurement of a pair: weights or acceptance are invented. Step times, break-even length, KV cache and "
+    "memory hold for these shapes; durations and throughput for this acceptance only; acceptance and answers for nothing."
+)
 
 
 def sentences(data: dict[str, Any], host: dict[str, Any], blocks: int) -> list[str]:
     """Workloads, lengths, load, sampling and hardware that were evaluated, then the limits of that."""
     protocol = data["protocol"]
-    out = [_workload(w, protocol) for w in protocol["workloads"]]
+    out = [] if oracle.measurement(data) else [COST_MODEL]
+    out += [_workload(w, protocol) for w in protocol["workloads"]]
     levels = _list(sorted(protocol["load"]["concurrency"]))
     out.append(f"Evaluated at concurrency {levels}, closed loop, {_sampling(protocol['sampling'])}.")
     if "arrival" in protocol:
@@ -25,9 +33,7 @@ def sentences(data: dict[str, Any], host: dict[str, Any], blocks: int) -> list[s
         share = 1 - 0.05 ** (1 / blocks)
         out.append(f"A fault that hits fewer than {share:.0%} of starts may not have shown in {blocks} blocks.")
     if protocol["design"].get("prompts", "fresh") == "same":
-        out.append(
-            f"Every block repeated the same {protocol['load']['requests']} prompts: the intervals speak of these prompts only."
-        )
+        out.append(f"Every block repeated the same {most_requests(protocol)} prompts: the intervals speak of these prompts only.")
     out.append("A signature says who vouches for these bytes; it does not prove that the run took place.")
     return out
 
@@ -47,6 +53,19 @@ def interruptions(count: int) -> Iterator[str]:
         yield f"{count} {tries} broken off and measured again; what was broken off is kept in the run folder and judges nothing."
 
 
+def early(unfinished: str, tries: int) -> Iterator[str]:
+    """Of a run that was ended before its last block, with `tries` of blocks that came to no end."""
+    if unfinished:
+        yield f"{NOTHING}: {unfinished}. Tries of blocks that came to no end: {tries}; they are kept and count nowhere."
+
+
+def _requests(protocol: dict[str, Any]) -> str:
+    each = plan.each_level(protocol, protocol["load"]["requests"])
+    if isinstance(protocol["load"]["requests"], int):
+        return f"{each} requests a window"
+    return f"requests a window: {each}, at every level the first ones of a block"
+
+
 def _workload(workload: dict[str, Any], protocol: dict[str, Any]) -> str:
     output, prompts = workload["output"], workload["prompts"]
     source = f"generator {prompts['generator']}" if "generator" in prompts else f"file {prompts['file']}"
@@ -56,7 +75,7 @@ def _workload(workload: dict[str, Any], protocol: dict[str, Any]) -> str:
     kind = "forced" if output["stop"] == "length" else "at most, the model may end earlier"
     return (
         f"Evaluated: workload {workload['id']} ({workload['profile']}, {source}), "
-        f"{protocol['load']['requests']} requests a window, answers of {length} tokens ({kind})."
+        f"{_requests(protocol)}, answers of {length} tokens ({kind})."
     )
 
 

@@ -20,6 +20,7 @@ import aiohttp
 from speclint.workload import Draw, block_prompts, fresh, is_private, requests_at
 from specrun import drive, plan, record, scoring
 from specrun.errors import EnvironmentTrouble
+from specrun.oracle import measurement
 from specrun.tally import failure
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def spoiled(run: Run, name: str, why: str) -> None:
 
 def due(run: Run, name: str) -> bool:
     """Whether this scoring is still to be tried; a cost model's answers prove nothing."""
-    if run.data["protocol"].get("kind", "measurement") != "measurement":
+    if not measurement(run.data):
         return False
     return not (run.folder / FOLDER / f"{name}.jsonl").exists()
 
@@ -161,6 +162,8 @@ async def _likelihoods(run: Run, keys: list[Key], http: aiohttp.ClientSession) -
 async def _drafts(run: Run, keys: list[Key], http: aiohttp.ClientSession) -> AsyncIterator[Row]:
     longest = await scoring.max_model_len(http)
     for key, row in sorted(answers(run, keys, "target").items()):
+        if (row["tokens_in"] or 0) >= longest:
+            continue  # the draft is blind from the first token on
         prompt = await _prompt(run, key, row, http)
         seen = row["ids"][: max(0, min(longest - 1, LONGEST) - len(prompt))]
         said = await scoring.choices(http, prompt, seen, scoring.SECOND_BEST) if seen else []

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from speclint.canonical import spec_digest
-from speclint.signature import NAMESPACES, load_trust, verify
+from speclint.history import Base
+from speclint.signature import NAMESPACES, verify
 from specrun import blocks, conclude, device, entry, launch, manifest, plan, prepare, record, run
 from specrun.compare import status
 from specrun.errors import Interrupted, Refused, SpecrunError
@@ -17,6 +18,7 @@ from specrun.progress import Progress
 from specrun.report.text import report
 from specrun.run import Run
 from specrun.sign import principal_of, sign
+from specrun.who import who_of
 
 
 def execute(
@@ -29,52 +31,52 @@ def execute(
     runs: Path,
     only_establish: bool = False,
     unapproved: bool = False,
+    base: Base | None = None,
 ) -> int:
     """Check everything that can be checked before a server starts, then measure, conclude and append. Returns the exit status."""
-    data = prepare.checked(path)
-    who = may_sign(path, key, signer) if key else signer
-    approvals = approved(path, data, who, unapproved)
+    data = prepare.checked(path, base)
+    who = may_sign(path, data, key, signer, base) if key else signer
+    approvals = approved(path, data, who, unapproved, base)
     probed = launch.probe(python)
     prepare.engine(data, probed)
     prepare.artifacts(path, data)
     prepare.room_for_result(path)
     device.free(data["pair"])
     made = run.create(path, data, approvals, probed, runs, python)
-    return measured(made, key=key, signer=who, quiet=quiet, only_establish=only_establish)
+    return measured(made, key=key, signer=who, quiet=quiet, only_establish=only_establish, base=base)
 
 
-def may_sign(path: Path, key: Path, signer: str | None) -> str:
+def may_sign(path: Path, data: dict[str, Any], key: Path, signer: str | None, base: Base | None = None) -> str:
     """The principal under which the key may sign results, tried before anything is measured. Raises Refused."""
-    trust = load_trust(path)
-    if trust.problem:
-        raise Refused(trust.problem, "mend speclint.toml")
-    who = signer or principal_of(key, trust, NAMESPACES["result"])
-    if who is None:
+    who = who_of(path, data, base)
+    if who.trust.problem:
+        raise Refused(who.in_words(who.trust.problem), "mend speclint.toml")
+    name = signer or principal_of(key, who.trust, NAMESPACES["result"])
+    if name is None:
         raise Refused(
-            f"{key} belongs to none of the allowed signers of {path}", "see `allowed_signers` in speclint.toml, or --signer"
+            f"{key} belongs to none of the {who.allowed} for {path}", "see `allowed_signers` in speclint.toml, or --signer"
         )
     probe = b"may this key sign results?"
-    outcome = verify(probe, sign(probe, key, NAMESPACES["result"]), NAMESPACES["result"], who, trust)
+    outcome = verify(probe, sign(probe, key, NAMESPACES["result"]), NAMESPACES["result"], name, who.trust)
     if not outcome.ok:
-        raise Refused(f"{who} may not sign results with {key}: {outcome.reason}", "name another key or --signer")
-    return who
+        raise Refused(f"{name} may not sign results with {key}: {who.in_words(outcome.reason)}", "name another key or --signer")
+    return name
 
 
-def approved(path: Path, data: dict[str, Any], signer: str | None, unapproved: bool) -> list[str]:
+def approved(path: Path, data: dict[str, Any], signer: str | None, unapproved: bool, base: Base | None = None) -> list[str]:
     """The approvals it runs under; none with --unapproved, where there are too few."""
     try:
-        return prepare.approvals(path, data, signer)
+        return prepare.approvals(path, data, signer, base)
     except Refused:
         if not unapproved:
             raise
         return []
 
 
-def resumed(folder: Path, *, key: Path | None, signer: str | None, quiet: bool) -> int:
+def resumed(folder: Path, *, key: Path | None, signer: str | None, quiet: bool, base: Base | None = None) -> int:
     """Go on with a run: finished blocks stay, an interrupted one is repeated whole, its windows kept as void."""
     found = run.load(folder)
-    if (folder / manifest.NAME).exists():
-        raise SpecrunError(f"run {folder.name} is finished", f"`specrun append {folder} --key KEY` signs and appends it")
+    manifest.open_still(folder)
     path = Path(found.plan["spec_file"])
     data = prepare.readable(path).data
     if spec_digest(data) != found.plan["digest"]:
@@ -82,15 +84,25 @@ def resumed(folder: Path, *, key: Path | None, signer: str | None, quiet: bool) 
     if launch.probe(found.plan["python"]) != found.plan["engine"]:
         raise Refused(f"the engine changed since run {folder.name} began", "reinstall it as it was, or start a new run")
     prepare.artifacts(path, data)
-    return measured(found, key=key, signer=may_sign(path, key, signer) if key else signer, quiet=quiet)
+    who = may_sign(path, data, key, signer, base) if key else signer
+    return measured(found, key=key, signer=who, quiet=quiet, base=base)
 
 
-def measured(made: Run, *, key: Path | None, signer: str | None, quiet: bool, only_establish: bool = False) -> int:
+def measured(
+    made: Run,
+    *,
+    key: Path | None,
+    signer: str | None,
+    quiet: bool,
+    only_establish: bool = False,
+    base: Base | None = None,
+) -> int:
     """Measure, conclude, append if there is a key, report. A run that was interrupted keeps what it has."""
-    progress = Progress(blocks.steps(made), quiet=quiet)
+    last = 1 if only_establish else None
+    progress = Progress(blocks.steps(made, last), quiet=quiet)
     progress.line(f"run {made.folder}: {plan.requests_in_all(made.data)} requests, {plan.server_starts(made.data)} server starts")
     try:
-        blocks.measure(made, progress, blocks=1 if only_establish else None)
+        blocks.measure(made, progress, blocks=last)
     except KeyboardInterrupt:
         message = f"interrupted; servers are stopped, what was measured is kept in {made.folder}"
         raise Interrupted(message, f"`{going_on(made)}` goes on") from None
@@ -102,7 +114,7 @@ def measured(made: Run, *, key: Path | None, signer: str | None, quiet: bool, on
     found = entry.finish(made)
     result: dict[str, Any] = dict(entry.unsigned(made, prepare.readable(Path(made.plan["spec_file"])).data, signer or "nobody"))
     if key:
-        result = entry.append(made, Path(made.plan["spec_file"]), key, signer)
+        result = entry.append(made, Path(made.plan["spec_file"]), key, signer, base)
         progress.line(f"appended to {made.plan['spec_file']}, signed by {result['signer']}")
     click.echo(report(made.data, result))
     if not key:

@@ -117,24 +117,25 @@ def log_facts(text: str) -> dict[str, Any]:
     return found
 
 
-async def minimal_exchange(socket: Path, load: drive.Load) -> dict[str, Any]:
+async def minimal_exchange(server: Server, load: drive.Load) -> dict[str, Any]:
     """One short request, not streamed, with its whole answer: proof that this start served this model."""
     short = drive.Load([Prompt(load.prompts[0].content, 8)], 1, load.request, load.sampling, load.stop)
     request = drive.body(short, 0) | {"stream": False}
     request.pop("stream_options")
     path = drive.PATHS[load.request["endpoint"]]
     timeout = aiohttp.ClientTimeout(total=drive.REQUEST_WITHIN_S)
-    async with drive.session(socket) as client, client.post(path, json=request, timeout=timeout) as answer:
+    async with drive.session(server.socket) as client, client.post(path, json=request, timeout=timeout) as answer:
         text = await answer.text()
         if answer.status != 200:
-            raise ServerFailed(f"the first request was refused with HTTP {answer.status}: {masked(text)[:300]}")
+            why = cause(server.log) if answer.status >= 500 else masked(text)[:300]  # a dead engine's answer names no cause
+            raise ServerFailed(f"the first request was refused with HTTP {answer.status}: {why}", f"the whole log: {server.log}")
     return {"path": path, "request": request, "response": json.loads(text)}
 
 
 async def facts(server: Server, release: Release, load: drive.Load, pair: dict[str, Any]) -> dict[str, Any]:
     """What a start of a spec's pair leaves: see docs/protocol.md."""
     with answering(server):
-        exchange = await minimal_exchange(server.socket, load)
+        exchange = await minimal_exchange(server, load)
         page = await Talk(server.socket).idle_page()
         config = await effective_config(server.socket)
     log = server.log_since(0)

@@ -97,7 +97,7 @@ def _table(evidence: Evidence, metric: str, cell: Cell, arms: Mapping[str, int],
     for arm, k in sorted(arms.items(), key=lambda item: item[1]):
         values = series(evidence, cell, metric, arm, "target").values
         known = {block: value for block, value in values.items() if value}
-        why = faults.get(arm) or _why_not(evidence, metric, cell, arm, len(known))
+        why = faults.get(arm) or evidence.unfinished or _why_not(evidence, metric, cell, arm, len(known))
         rows.append(_row(k, values, None if why else known, why, 1 - (1 - evidence.confidence) / len(arms)))
         if not why:
             compared[k] = known

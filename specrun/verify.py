@@ -7,42 +7,33 @@ since they were reviewed is not in the file: that is a comparison with its histo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from speclint import document
+from speclint import __version__, document
 from speclint.canonical import digest, entry_digest, section_digests, spec_digest
 from speclint.document import Document
-from speclint.entries import trust_of
-from speclint.history import Base
 from speclint.history_check import History
 from speclint.history_reports import whole
 from speclint.lint import inspect
-from speclint.signature import Kind, Outcome, Trust, signed_at, verify_entry
-from speclint.spec import Spec
+from speclint.newer import maker_of
+from speclint.scalar import short
+from speclint.signature import Kind, signed_at, verify_entry
 from speclint.workload import is_private
 from specrun import manifest, prompts
+from specrun.errors import SpecrunError
 from specrun.rejudge import contradictions, unlike
+from specrun.who import Who, who_of
 
 HISTORY = ("SL606", "SL615")
 """What is a matter of the base branch; all else about the file itself has rows of its own."""
+VERSION = re.compile(r"[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?")
+"""A version in the normal form of PEP 440; an entry's signer may write anything, and other text must not get into a command."""
 Recompute = Callable[[Path], Mapping[str, Any]]
 """From a run folder, the parts of a result entry that follow from its records (figures, ratios, verdicts, …)."""
-
-
-class Who(NamedTuple):
-    """Who may sign, and what a base branch knows of the file, if it was compared with one."""
-
-    trust: Trust
-    base: Base | None
-
-    def verify(self, kind: Kind, data: dict[str, Any], entry: dict[str, Any]) -> Outcome:
-        """An entry of the base at its own time, any other one now."""
-        known = self.base is not None and (entry_digest(entry), entry["signature"]) in self.base.known
-        outcome = verify_entry(kind, data["name"], entry, self.trust, signed_at(kind, entry) if known else None)
-        return replace(outcome, reason=self.base.in_words(outcome.reason)) if self.base else outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +57,10 @@ def verify(
     shape = [item for item in inspect(read, path.parent).diagnostics if item.code.startswith(("SL0", "SL1"))]
     wrong = next((item for item in shape if item.severity == "error"), None)
     if wrong:
-        return [Row("the file has the shape of a spec", "failed", f"line {wrong.line}: {wrong.message}")]
+        why = "; ".join(filter(None, (f"line {wrong.line}: {wrong.message}", wrong.help)))
+        return [Row("the file has the shape of a spec", "failed", why)]
     data, base = read.data, history.base_of(history.path(path)) if history else None
-    who = Who(trust_of(Spec(data, path.parent, base)), base)
+    who = who_of(path, data, base)
     rows = [*_history(history, read, path)] if history else []
     rows += [row for entry in data.get("approvals") or [] for row in _approval(data, entry, who)]
     for index, result in enumerate(data.get("results") or []):
@@ -201,9 +193,26 @@ def _prompts(claim: str, data: dict[str, Any], folder: Path) -> Row:
 
 
 def _figures(claim: str, entry: dict[str, Any], folder: Path, recompute: Recompute) -> Row:
-    found = recompute(folder)
+    maker = maker_of(entry)
+    try:
+        found = recompute(folder)
+    except (SpecrunError, KeyError, TypeError, ValueError, IndexError) as error:
+        if maker in ("", __version__):
+            raise
+        return Row(claim, "failed", f"the records cannot be read here ({type(error).__name__}: {error}); {by_its_maker(maker)}")
     wrong = [pointer for key, value in found.items() for pointer in unlike(entry.get(key), value, f"/{key}")]
-    return _row(claim, [f"{pointer} differs" for pointer in wrong], ", ".join(found))
+    row = _row(claim, [f"{pointer} differs" for pointer in wrong], ", ".join(found))
+    return replace(row, detail=f"{row.detail}; {by_its_maker(maker)}") if wrong and maker else row
+
+
+def by_its_maker(maker: str) -> str:
+    """Which version made the figures and which one computes them again, and what to do where these differ."""
+    if maker == __version__:
+        return f"specpair {maker} made it, and this is {__version__}: not what its records say, unless code was changed"
+    if not VERSION.fullmatch(maker):
+        return f"made by {short(ascii(maker))}, which is no version of specpair; this is {__version__}"
+    again = f"`pip install specpair=={maker}` and verify again, which tells a change of the tool from one of the figures"
+    return f"specpair {maker} made it, this is {__version__}: {again}"
 
 
 def _row(claim: str, wrong: list[str], detail: str) -> Row:

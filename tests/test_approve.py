@@ -15,8 +15,9 @@ from speclint.lint import check
 from speclint.signature import NAMESPACES as NAMESPACES_OF
 from speclint.signature import load_trust, statement, verify_entry
 from specrun.append import append_entry
-from specrun.approve import approve, in_words
+from specrun.approve import approve, describe, in_words
 from specrun.errors import EnvironmentTrouble, NotWritten, Refused
+from specrun.prepare import checked
 from specrun.sign import fingerprint, principal_of, sign
 
 
@@ -53,6 +54,14 @@ def test_an_approval_is_signed_appended_and_holds(spec: Path) -> None:
         assert words in shown[0]
 
 
+def test_a_cost_model_is_shown_as_one_before_it_is_approved(spec: Path) -> None:
+    entry = approve(spec, key(spec), show=len)
+    data = data_of(spec)
+    invented = {**data, "protocol": {**data["protocol"], "kind": "cost_model"}}
+    assert any("A cost model, not a measurement of a pair" in line for line in describe(invented, entry, {}))
+    assert not any("cost model" in line for line in describe(data, entry, {}))
+
+
 def test_a_second_approver_is_added_below(spec: Path) -> None:
     first, second = approve(spec, key(spec), show=len), approve(spec, key(spec, "bob"), show=len)
     assert [entry["approver"] for entry in data_of(spec)["approvals"]] == [ALICE, BOB]
@@ -77,8 +86,28 @@ def test_suppressions_in_force_are_part_of_it(spec: Path) -> None:
     lines = SPEC.split("\n")
     lines[info.line - 1] += "  # speclint: ignore[SL204] the lock comes later (until 2999-01-31)"
     spec.write_text("\n".join(lines))
-    entry = approve(spec, key(spec), show=len)
+    shown: list[str] = []
+    entry = approve(spec, key(spec), show=shown.append)
     assert entry["suppressions"] == [{"code": "SL204", "path": info.path, "until": "2999-01-31"}]
+    assert "ignored       SL204 at /pair/target/model until 2999-01-31: the lock comes later" in shown[0].splitlines()
+
+
+def test_a_suppression_is_part_of_what_is_signed(spec: Path) -> None:
+    """Taken out of the approval, extended or moved, the approval no longer holds."""
+    spec.write_text(SPEC.replace("dtype: bfloat16}", "dtype: bfloat16}  # speclint: ignore[SL204] locked later"))
+    entry = approve(spec, key(spec), show=len)
+    name, trust = data_of(spec)["name"], load_trust(spec)
+    (row,) = entry["suppressions"]
+    assert row == {"code": "SL204", "path": "/pair/target/model", "until": None}
+    assert verify_entry("approval", name, entry, trust).ok
+    for rows in ([], [row | {"code": "SL501"}], [row | {"path": ""}], [row | {"until": "2999-01-31"}], [row, row]):
+        assert verify_entry("approval", name, entry | {"suppressions": rows}, trust).code == "SL602"
+
+
+def test_a_suppression_that_has_lapsed_is_not_approved_as_if_it_were_one(spec: Path) -> None:
+    spec.write_text(SPEC.replace("dtype: bfloat16}", "dtype: bfloat16}  # speclint: ignore[SL204] for now (until 2020-01-31)"))
+    with pytest.raises(Refused, match="SL903 at line 7: the suppression of SL204 ended on 2020-01-31"):
+        approve(spec, key(spec), show=len)
 
 
 def test_what_show_raises_stops_it_before_anything_is_signed(spec: Path) -> None:
@@ -95,6 +124,36 @@ def test_a_spec_with_errors_is_refused(spec: Path) -> None:
     with pytest.raises(Refused, match=r"has errors, so it cannot be approved: SL10\d at line 33") as caught:
         approve(spec, key(spec), show=len)
     assert "speclint check" in caught.value.hint
+
+
+@pytest.mark.parametrize("comment", ["", "  # speclint: ignore[SL105] no"])
+def test_a_spec_without_a_digest_is_refused_whatever_is_suppressed(spec: Path, comment: str) -> None:
+    args = "engine_args: {max_model_len: 4096, seed: 9007199254740993}"
+    spec.write_text(SPEC.replace("engine_args: {max_model_len: 4096, seed: 0}", args + comment))
+    with pytest.raises(Refused, match="9007199254740993 exceeds safe integer domain"):
+        approve(spec, key(spec), show=len)
+    with pytest.raises(Refused, match="9007199254740993 exceeds safe integer domain"):
+        checked(spec)
+
+
+@pytest.mark.parametrize(
+    ("key_and_value", "wrong", "words"),
+    [
+        ("requests: 64", "requests: [64]", "load.requests has 1 for 2"),
+        ("warmup: 16", "warmup: [8, 16, 32]", "design.warmup has 3 for 2"),
+    ],
+)
+def test_a_level_without_a_number_is_refused_whatever_is_suppressed(
+    spec: Path, key_and_value: str, wrong: str, words: str
+) -> None:
+    suppressed = "".join(
+        "  # speclint: ignore[SL509] no\n" + line if key_and_value in line else line for line in SPEC.splitlines(keepends=True)
+    )
+    spec.write_text(suppressed.replace(key_and_value, wrong))
+    for refused in (lambda: approve(spec, key(spec), show=len), lambda: checked(spec)):
+        with pytest.raises(Refused, match=f"{words} levels of concurrency") as caught:
+            refused()
+        assert "one number for each level" in caught.value.hint
 
 
 def test_local_models_need_a_lock(spec: Path) -> None:

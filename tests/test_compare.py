@@ -3,20 +3,20 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from speclint.data import spec_schema
 from specrun.compare import Verdict, interval_of, judge, status
 from specrun.evidence import Cell, Evidence, series
 from specrun.report.tables import asks
 from specrun.rows import figure_rows, ratios
-
-stats = pytest.importorskip("scipy.stats")
 
 CELL: Cell = ("varied", 4)
 FASTER = {"id": "faster", "metric": "request_duration_mean", "compare": "ratio", "at_most": 0.9}
@@ -399,3 +399,15 @@ def test_figure_rows_are_the_middle_of_the_blocks_that_count() -> None:
     columns, rows = figure_rows(seen, ["request_duration_mean", "goodput"])
     assert columns == ["workload", "concurrency", "arm", "blocks", "failed_requests", "request_duration_mean", "goodput"]
     assert rows == [["varied", 4, "target", 4, 0, 1.0, None], ["varied", 4, "pair", 4, 4, 0.83, None]]
+
+
+def test_a_run_that_was_ended_early_is_judged_nowhere_and_shows_no_interval() -> None:
+    seen = evidence([0.80, 0.84, 0.82, 0.86, 0.81, 0.83])
+    assert one(FASTER, seen)["verdict"] == "met"
+    cut = replace(seen, unfinished="the run was ended after 6 of 8 blocks")
+    verdict = one(FASTER, cut)
+    assert verdict["verdict"] == verdict["cells"][0]["verdict"] == "undecided"
+    assert verdict["cells"][0]["low"] is None and "6 of 8" in verdict["cells"][0]["reason"]
+    whole, early = (ratios(one_seen, ["request_duration_mean"])[0] for one_seen in (seen, cut))
+    assert whole["low"] is not None and early["low"] is early["high"] is early["sign_flip_p"] is None
+    assert early["value"] == whole["value"] and early["blocks"] == whole["blocks"]

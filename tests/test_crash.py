@@ -44,11 +44,41 @@ def test_every_system_call_of_a_rewrite(tmp_path: Path) -> None:
         path.write_bytes(old)  # keeps the mode
     assert old in seen and new in seen and len(seen) >= STEPS
     assert path.read_bytes() == new
-    # A killed writer's lock has died with it, and what it left is no spec file.
+    assert list(tmp_path.iterdir()) == [path]  # the last writer lived, and cleared away what the killed ones had left
+
+
+def test_what_a_killed_writer_leaves_is_cleared_by_the_next_and_nothing_else_is(tmp_path: Path) -> None:
+    path, old = tmp_path / "x.spec.yaml", SPEC.encode()
     path.write_bytes(old)
-    edit.rewrite(path, lambda source: source + b"# again\n")
-    assert path.read_bytes() == old + b"# again\n"
-    assert all(other.name.endswith(".tmp") for other in tmp_path.iterdir() if other != path)
+    killed = at_every_system_call(lambda: edit.rewrite(path, lambda source: source + b"# new\n"))
+    left = next(found for _ in killed if (found := [other for other in tmp_path.iterdir() if other != path]))
+    assert len(left) == 1 and path.read_bytes() == old
+    others = ["x.spec.yaml.tmp", ".x.spec.yaml.swp", ".x.spec.yaml.tmp", ".x.spec.yaml.Abcdefgh.tmp", ".y.spec.yaml.abcdefgh.tmp"]
+    others += [".xxspec.yaml.abcdefgh.tmp", ".x.spec.yaml.abcdefghi.tmp"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"somebody's")
+    (tmp_path / ".x.spec.yaml.linked__.tmp").symlink_to(path)
+    (tmp_path / ".x.spec.yaml.folder__.tmp").mkdir()
+    kept = sorted(other for other in tmp_path.iterdir() if other not in left)
+    edit.rewrite(path, lambda source: source)  # even one that has nothing to change
+    assert sorted(tmp_path.iterdir()) == kept and path.read_bytes() == old
+
+
+def test_a_writer_at_work_keeps_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one that waits for the lock clears nothing away."""
+    path = tmp_path / "x.spec.yaml"
+    path.write_text(SPEC)
+    real = replace._take_after
+
+    def meanwhile(file: Path, fd: int) -> None:
+        with pytest.raises(replace.FileBusy):
+            edit.rewrite(path, lambda source: source + b"# theirs\n")
+        real(file, fd)
+
+    monkeypatch.setattr(replace, "PATIENCE", 0.0)
+    monkeypatch.setattr(replace, "_take_after", meanwhile)
+    edit.rewrite(path, lambda source: source + b"# ours\n")
+    assert path.read_text() == SPEC + "# ours\n" and list(tmp_path.iterdir()) == [path]
 
 
 def approval_of(spec: Path) -> None:

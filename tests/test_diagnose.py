@@ -267,6 +267,12 @@ def test_first_position_that_hardly_ever_fits() -> None:
     assert "DX22" not in told(run({CELL: cell_of(step_s=0.015, accept=0.1)}))
 
 
+def test_of_invented_acceptance_only_costs_are_told() -> None:
+    seen = run({CELL: cell_of(step_s=0.015, accept=0.005)})
+    assert {"DX11", "DX22"} <= told(seen).keys()
+    assert told(seen, replace(GPU, invented=True)).keys() == told(seen).keys() - {"DX11", "DX12", "DX22"} >= {"DX03", "DX05"}
+
+
 def test_counters_that_count_past_the_ends() -> None:
     short = told(run({CELL: cell_of(step_s=0.015, accept=0.9, tokens=8)}))["DX23"]
     assert re.search(r"accepted \d+ tokens past the ends of answers, 2\d\.\d% of those delivered \(acceptance rate", short)

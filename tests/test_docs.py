@@ -23,7 +23,9 @@ def made() -> dict[str, str]:
     return docs.pages()
 
 
-@pytest.mark.parametrize("name", ["rules.md", "spec.md", "cli.md", "findings.md", "metrics.md", "gpu-shared-k3.html"])
+@pytest.mark.parametrize(
+    "name", ["rules.md", "spec.md", "cli.md", "findings.md", "metrics.md", "gpu-shared-k3.html", "gpu-deep-k3.html"]
+)
 def test_page_is_fresh(made: dict[str, str], name: str) -> None:
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == made[name], "run `make docs`"
 

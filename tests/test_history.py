@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import re
+import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from history_sample import Data, Repository, approval, data_of, made, parsed_once  # noqa: F401
+from history_sample import GIT, Data, Repository, approval, data_of, made, parsed_once  # noqa: F401
 from trust_sample import SPEC, make_key, public
 
 from speclint import document, edit
@@ -107,6 +110,72 @@ def test_an_entry_of_the_base_is_not_touched(repository: Repository, name: str) 
     assert only(found)["path"] == path and words in found[0]["message"] and found[0]["severity"] == "error"
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "here"),
+    [
+        ("a figure", "/figures/rows/0/2 was 0.0412345, is 0.03", "0 new, 1 edited here"),
+        ("a verdict", '/established/verdict was "not_established", is "x"', "0 new, 1 edited here"),
+        ("a key more", '/host/gpu was absent, is "H200"', "0 new, 1 edited here"),
+        ("an approval", '/time was "2026-11-29T10:00:00Z", is "2026-11-28T10:00:00Z"', "0 new, 1 edited here"),
+        ("removed", "", "0 new, 1 gone here"),
+        ("all removed", "", "0 new, 2 gone here"),
+        ("reordered", "", "0 new here"),
+    ],
+)
+def test_old_and_new_value_are_said_and_counted(repository: Repository, name: str, words: str, here: str) -> None:
+    section, change, _, _ = EDITS[name]
+    repository.change(section, change)
+    told = repository.check()
+    assert words in told.stdout and told.stderr.rstrip().endswith(f"in 1 file there, {here}")
+
+
+def test_several_values_of_an_entry_are_one_finding_that_counts_them(repository: Repository) -> None:
+    repository.change("results", lambda rows: rows[0].update(scope=[], started="2026-11-30T09:00:00Z", host={}))
+    row = only([row for row in repository.found() if row["code"] == "SL606"])
+    assert row["message"].endswith('/started was "2026-11-30T10:00:00Z", is "2026-11-30T09:00:00Z", and 3 more values')
+
+
+def test_a_value_that_was_taken_out_is_absent(repository: Repository) -> None:
+    repository.change("results", lambda rows: rows[0]["host"].pop("memory_bytes"))
+    row = only([row for row in repository.found() if row["code"] == "SL606"])
+    assert (
+        row["message"].endswith("/host/memory_bytes was 137438953472, is absent")
+        and row["path"] == "/results/0/host/memory_bytes"
+    )
+
+
+def test_an_edited_entry_beside_a_new_and_a_deleted_file_are_counted(repository: Repository) -> None:
+    repository.add_result("r3")
+    repository.change("results", EDITS["a figure"][1])
+    assert repository.check().stderr.rstrip().endswith("there, 1 new, 1 edited here")
+    repository.spec.unlink()
+    assert "there, 0 new, 3 gone here\n" in repository.check().stderr
+
+
+@pytest.mark.parametrize("name", ["a figure", "removed", "all removed", "approval removed", "reordered"])
+def test_the_way_out_is_a_command_that_works_from_any_folder(repository: Repository, name: str) -> None:
+    section, change, _, _ = EDITS[name]
+    repository.change(section, change)
+    repository.commit()
+    row = next(row for row in repository.found() if row["code"] == "SL606")
+    (command,) = re.findall("^`(git checkout .*)` brings the file back as it was; then add what is new", row["help"])
+    subprocess.run(shlex.split(command), cwd=repository.spec.parent, env=GIT, check=True, capture_output=True)
+    repository.commit()
+    (repository.top / "README.md").write_text("about\n")
+    assert repository.found() == []
+
+
+def test_the_way_out_of_a_renamed_file_shows_what_it_was(repository: Repository) -> None:
+    repository.git("mv", "pairs/x.spec.yaml", "y z.spec.yaml")
+    repository.change("results", lambda rows: rows.pop(), repository.top / "y z.spec.yaml")
+    repository.commit()
+    row = next(row for row in repository.found() if row["code"] == "SL606")
+    (command,) = re.findall("^`(git show .*)` shows the file as it was", row["help"])
+    done = subprocess.run(shlex.split(command), cwd=repository.top, env=GIT, check=True, capture_output=True)
+    (repository.top / "y z.spec.yaml").write_bytes(done.stdout)
+    assert repository.found() == []
+
+
 @pytest.mark.parametrize("name", ["a figure", "an approval", "removed", "reordered"])
 def test_signing_again_does_not_help(repository: Repository, name: str) -> None:
     section, change, path, _ = EDITS[name]
@@ -154,7 +223,10 @@ def test_a_deleted_file_is_missed(repository: Repository) -> None:
     row = only(repository.found())
     assert row["code"] == "SL606" and row["file"].endswith("x.spec.yaml")
     assert "is gone, and with it approval a1, result r1, result r2" in row["message"]
-    assert row["help"].startswith("bring it back: `git checkout ")
+    (command,) = re.findall("^bring it back: `(git checkout .*)`$", row["help"])
+    subprocess.run(shlex.split(command), cwd=repository.top, env=GIT, check=True, capture_output=True)
+    (repository.top / "README.md").write_text("about\n")
+    assert repository.found() == []
 
 
 def test_rename_and_drop(repository: Repository) -> None:
@@ -407,6 +479,44 @@ def test_a_result_that_merges_cleanly_onto_a_changed_spec_is_refused(repository:
     assert repository.codes(base="main~1").count("SL614") == 3
 
 
+MORE = "{id: more, metric: ttft_p50, compare: ratio, workload: all, concurrency: 1, at_most: 2}"
+LESS = "    - {id: capacity, metric: kv_capacity_tokens, compare: ratio, at_least: 0.85}\n"
+K = "num_speculative_tokens"
+# name: (what is replaced, by what, words, the text that is marked)
+CHANGED_SPECS = {
+    "a threshold": ("at_most: 1.25}", "at_most: 1.5}", "criterion first-token, at_most was 1.25, is 1.5", "1.5"),
+    "a criterion more": ("  confidence:", f"    - {MORE}\n  confidence:", "criterion more is new", MORE),
+    "a criterion less": (LESS, "", "criterion capacity is gone", "criteria:"),
+    "confidence": ("confidence: 0.95", "confidence: 0.9", "/protocol/confidence was 0.95, is 0.9", "0.9"),
+    "the pair": (f"{K}: 3", f"{K}: 4", f"/pair/speculative/{K} was 3, is 4", "4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGED_SPECS)
+def test_what_was_changed_in_a_spec_with_results_is_named(repository: Repository, name: str) -> None:
+    old, new, words, marked = CHANGED_SPECS[name]
+    repository.spec.write_text(repository.spec.read_text().replace(old, new, 1))
+    found = [row for row in repository.found() if row["code"] == "SL614"]
+    assert [row["message"] for row in found] == [f"the spec was changed after this result: {words}"] * 2
+    places = {(place["line"], place["column"]) for row in found for place in row["related"]}
+    lines = repository.spec.read_text().splitlines()
+    assert {lines[line - 1][column - 1 :].rstrip("}") for line, column in places} == {marked.rstrip("}")}
+
+
+def test_without_the_base_the_section_is_named_and_how_to_learn_more(repository: Repository) -> None:
+    repository.spec.write_text(repository.spec.read_text().replace("at_most: 1.25}", "at_most: 1.5}"))
+    repository.commit()
+    done = repository.check("--format", "json", base="HEAD~1")
+    assert "criterion first-token" in done.stdout
+    repository.branch("later", "change")
+    (repository.top / "README.md").write_text("about\n")
+    repository.commit()
+    row = next(row for row in repository.found(base="change") if row["code"] == "SL614")
+    assert (
+        row["message"].endswith("after this result: criteria") and "`--base REF`, a branch that has it as it was" in row["help"]
+    )
+
+
 def test_entries_of_every_merge_base_count(repository: Repository) -> None:
     """Two branches that merged each other have two merge bases, each with a result of its own."""
     repository.add_result("rA")
@@ -520,7 +630,7 @@ def test_a_renamed_spec_is_another(repository: Repository) -> None:
     repository.commit()
     found = repository.found()
     assert {"SL602", "SL614"} <= {row["code"] for row in found}
-    assert any(row["message"].endswith("changed after this result: name or schema") for row in found)
+    assert any(row["message"].endswith('changed after this result: /name was "qwen3-k3", is "qwen3"') for row in found)
 
 
 def test_keys_that_were_not_signed(repository: Repository) -> None:

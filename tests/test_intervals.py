@@ -6,10 +6,9 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from specrun.intervals import decidable, fewer_than_chance, sd_interval, sign_flip_p, t_interval, t_quantile
-
-stats = pytest.importorskip("scipy.stats")
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 6, 11, 30, 63])

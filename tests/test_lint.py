@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from spec_cases import RULES, commented, dumped, good, lint, overlaid
 
 from speclint import document, render
+from speclint.discovery import specs_below
 from speclint.lint import Report, check, inspect
 
 ODD: list[Any] = [None, True, -1, 0, 1.5, 10**20, "", "x", [], {}, [None], {"x": None}, [{}], [[1]], "sha256:", {"a": {"b": []}}]
@@ -30,6 +32,13 @@ def report(source: bytes) -> Report:
 def test_a_shape_error_hides_no_rule_elsewhere() -> None:
     source = dumped(overlaid({"/protocol/load": "broken", "/pair/target/revision": "main", "/protocol/design/blocks": 5}))
     assert {"SL103", "SL201", "SL518"} <= set(codes(source))
+
+
+def test_a_value_of_another_type_is_told_of_once() -> None:
+    data = good()
+    data["pair"]["speculative"] = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": "4"}
+    path = "/pair/speculative/prompt_lookup_max"
+    assert [item.code for item in lint(dumped(data)) if item.path == path] == ["SL103"]
 
 
 def test_diagnostics_come_in_the_order_of_the_file() -> None:
@@ -57,6 +66,12 @@ def test_check_reads_a_file(tmp_path: Path) -> None:
     assert "SL518" in [item.code for item in check(path)]
     with pytest.raises(FileNotFoundError):
         check(tmp_path / "none.yaml")
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "x.spec.yaml").write_bytes(dumped(good()))
+    os.mkfifo(tmp_path / "y.spec.yaml")
+    assert [path.name for path in specs_below(tmp_path)] == ["x.spec.yaml"]
 
 
 def _pointers(value: Any, path: str = "") -> list[str]:

@@ -45,6 +45,8 @@ protocol:
     - {id: faster, metric: request_duration_p50, compare: ratio, workload: all, concurrency: all, at_most: 0.9}
   confidence: 0.95
 """
+UNPINNED = 1
+"""Status where nothing but the pins is left to do: `SPEC` states no revisions."""
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def edit_json(path: Path, **values: Any) -> None:
 
 def test_the_lock_is_added_below_every_old_byte_and_fits_the_schema(spec: Path) -> None:
     status, told = lock(spec)
-    assert (status, spec.read_text()[: len(SPEC)]) == (0, SPEC)
+    assert (status, spec.read_text()[: len(SPEC)]) == (UNPINNED, SPEC)
     assert "lock written" in told
     assert not list(Draft202012Validator(spec_schema()).iter_errors(data(spec)))
     assert lock(spec, check=True)[0] == 1, "the revisions are still missing"
@@ -124,7 +126,7 @@ def test_only_the_locks_own_lines_are_rewritten(spec: Path) -> None:
     lock(spec)
     spec.write_text(spec.read_text() + "# below\n")
     edit_json(spec.parent / "draft" / "config.json", vocab_size=288)
-    assert lock(spec)[0] == 0
+    assert lock(spec)[0] == UNPINNED
     assert spec.read_text().startswith(SPEC) and spec.read_text().endswith("# below\n")
     assert data(spec)["lock"]["draft"]["tokenizer"]["lengths"]["config"] == 288
 
@@ -133,7 +135,7 @@ def test_an_up_to_date_lock_is_not_written_again(spec: Path) -> None:
     lock(spec)
     spec.write_text(spec.read_text().replace("  format: 2", "  format: 2   # a reader's note"))
     before = spec.read_bytes()
-    assert lock(spec, update=True)[0] == 0
+    assert "up to date" in lock(spec, update=True)[1]
     assert spec.read_bytes() == before
 
 
@@ -146,7 +148,7 @@ def test_an_approved_lock_changes_only_when_asked(spec: Path) -> None:
     assert (status, spec.read_bytes()) == (1, before)
     assert "--update" in told
     status, told = lock(spec, update=True)
-    assert status == 0 and "no longer hold: a1" in told
+    assert status == UNPINNED and "no longer hold: a1" in told
     assert data(spec)["lock"]["target"]["config"]["max_position_embeddings"] == 1024
     assert data(spec)["approvals"] == [{"id": "a1"}]
 
@@ -154,7 +156,7 @@ def test_an_approved_lock_changes_only_when_asked(spec: Path) -> None:
 def test_a_spec_with_results_is_frozen(spec: Path) -> None:
     lock(spec)
     spec.write_text(spec.read_text() + 'results:\n  - {id: "r1"}\n')
-    assert lock(spec, update=True)[0] == 0, "nothing to change is no offence"
+    assert "frozen" not in lock(spec, update=True)[1], "nothing to change is no offence"
     edit_json(spec.parent / "target" / "config.json", max_position_embeddings=1024)
     before = spec.read_bytes()
     status, told = lock(spec, update=True)
@@ -186,10 +188,10 @@ def test_an_older_format_stays_until_it_is_upgraded(spec: Path) -> None:
     assert "tekken.json" not in locked["draft"]["files"]
     assert not list(Draft202012Validator(spec_schema()).iter_errors(data(spec)))
     status, told = lock(spec, update=True)
-    assert (status, spec.read_bytes()) == (0, before)
+    assert (status, spec.read_bytes()) == (UNPINNED, before)
     assert "up to date" in told and "--upgrade" in told
     edit_json(spec.parent / "target" / "config.json", max_position_embeddings=1024)
-    assert lock(spec)[0] == 0 and data(spec)["lock"]["format"] == 1, "a change does not bring the new layout along"
+    assert lock(spec)[0] == UNPINNED and data(spec)["lock"]["format"] == 1, "a change does not bring the new layout along"
 
 
 def test_upgrade_says_what_it_adds_and_that_approvals_end(spec: Path) -> None:
@@ -199,7 +201,7 @@ def test_upgrade_says_what_it_adds_and_that_approvals_end(spec: Path) -> None:
     status, told = lock(spec, check=True, upgrade=True)
     assert (status, spec.read_bytes()) == (1, before) and "format: 1 -> 2 (another layout" in told
     status, told = lock(spec, upgrade=True)
-    assert status == 0 and "pair.texts.compared: nothing -> 48" in told and "no longer hold: a1" in told
+    assert status == UNPINNED and "pair.texts.compared: nothing -> 48" in told and "no longer hold: a1" in told
     assert data(spec)["lock"]["format"] == 2
     spec.write_text(spec.read_text().replace("  format: 2\n", "  format: 1\n") + 'results:\n  - {id: "r1"}\n')
     assert lock(spec, upgrade=True)[0] == 1, "a spec with results is frozen"
@@ -218,8 +220,6 @@ def test_changed_prompts_are_drift(spec: Path) -> None:
     ("old", "new", "said"),
     [
         ("model: target,", "model: ./nowhere,", "./nowhere does not exist"),
-        ("schema: pair-spec/v1", "schema: &a pair-spec/v1", "SL003"),
-        ("name: tiny\n", "name: [tiny]\n", "speclint check"),
         ("prompts: {generator: varied, seed: 7}", 'prompts: {file: no.jsonl, sha256: "%s"}' % ("0" * 64), "no.jsonl"),
     ],
 )
@@ -229,6 +229,30 @@ def test_what_cannot_be_locked_is_said_and_the_file_kept(spec: Path, old: str, n
     status, told = lock(spec)
     assert (status, spec.read_bytes()) == (2, before)
     assert said in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("schema: pair-spec/v1", "schema: &a pair-spec/v1", "SL003"),
+        ("name: tiny\n", "name: [tiny]\n", "tiny.spec.yaml:2:7"),
+        ("  load: {concurrency: [1, 4], requests: 32, prefix_caching: false}\n", "", "add `load`, such as `load: {"),
+        ("  engine: {", "  engine: {{", "SL001"),
+    ],
+)
+def test_an_unfinished_spec_gets_the_findings_of_check(spec: Path, old: str, new: str, said: str) -> None:
+    spec.write_text(SPEC.replace(old, new))
+    before = spec.read_bytes()
+    for check in (False, True):
+        status, told = lock(spec, check=check)
+        assert (status, spec.read_bytes()) == (1, before)
+        assert said in told and "no lock was made" in told and "is not of type" not in told
+
+
+def test_what_tools_wrote_does_not_stand_in_the_way_of_a_lock(spec: Path) -> None:
+    spec.write_text(SPEC + "lock: {format: 2, target: 7}\n")
+    assert lock(spec)[0] == UNPINNED
+    assert data(spec)["lock"]["target"]["config"]["vocab_size"] == 300
 
 
 def test_a_file_changed_meanwhile_is_not_written(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,8 +272,21 @@ def test_a_missing_file_is_trouble_not_a_traceback(tmp_path: Path) -> None:
 
 def test_ngram_has_no_draft(spec: Path) -> None:
     spec.write_text(SPEC.replace("draft_model, model: draft,", "ngram,").replace("mode: shared", "mode: none"))
-    assert lock(spec)[0] == 0
+    assert lock(spec)[0] == UNPINNED
     assert not {"draft", "pair"} & data(spec)["lock"].keys()
+
+
+def test_sections_that_come_and_go_are_one_line_each(spec: Path) -> None:
+    lock(spec)
+    with_draft = spec.read_text()
+    without = with_draft.replace("draft_model, model: draft,", "ngram,").replace("mode: shared", "mode: none")
+    spec.write_text(without)
+    told = lock(spec, check=True)[1].splitlines()
+    assert [line.partition(":")[0] for line in told if "facts -> nothing" in line] == ["draft", "pair"]
+    assert not [line for line in told if line.startswith(("draft.", "pair.ids"))]
+    lock(spec)
+    spec.write_text(spec.read_text().replace("ngram,", "draft_model, model: draft,").replace("mode: none", "mode: shared"))
+    assert "draft: nothing -> " in lock(spec, check=True)[1]
 
 
 def test_a_head_without_tokenizer_has_no_pair(spec: Path) -> None:
@@ -258,7 +295,7 @@ def test_a_head_without_tokenizer_has_no_pair(spec: Path) -> None:
     write_safetensors(head / "model.safetensors", {"fc.weight": ("BF16", (8, 24)), "d2t": ("I64", (100,))})
     edit_json(head / "config.json", draft_vocab_size=100)
     spec.write_text(SPEC.replace("draft_model,", "eagle3,"))
-    assert lock(spec)[0] == 0
+    assert lock(spec)[0] == UNPINNED
     locked = data(spec)["lock"]
     assert locked["draft"]["tokenizer"] == {"kind": "none"} and "pair" not in locked
     assert locked["draft"]["config"]["draft_vocab_size"] == 100
@@ -287,6 +324,8 @@ def test_unread_headers_never_displace_what_the_lock_knows(spec: Path) -> None:
         "target.weights.format",
         "target.weights.headers",
     ]
+    thin = {"target": {"revision": "1" * 40}}
+    assert any(change.path == "target.weights.headers" for change in changes(thin, blind)), "nothing is known of it"
     blind["target"]["revision"] = "0" * 40
     assert any(change.path.startswith("target.weights") for change in changes(new, blind))
 
@@ -298,7 +337,7 @@ def test_locking_local_models_needs_no_torch_and_no_transformers(spec: Path) -> 
         "{'torch', 'transformers', 'huggingface_hub', 'specrun'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "0 set()\n"
+    assert done.stdout == f"{UNPINNED} set()\n"
 
 
 def test_files_that_engine_arguments_name_are_pinned(spec: Path) -> None:

@@ -17,6 +17,7 @@ from speclint.data import schemas_path
 from specrun.cli import cli
 from specrun.report.json_form import as_data
 from specrun.report.junit import junit
+from specrun.report.page import page
 from specrun.report.records import recorded
 from specrun.report.text import fitted, markdown, text
 
@@ -189,3 +190,12 @@ def test_a_result_of_another_state_of_the_spec_is_not_shown(reported: Sample, tm
     )
     error = run(path).exception
     assert error and "is for another state of the spec" in str(error)
+
+
+def test_a_cost_model_is_told_wherever_the_outcome_is(reported: Sample) -> None:
+    protocol = {**reported.spec["protocol"], "kind": "cost_model"}
+    invented, entry, words = {**reported.spec, "protocol": protocol}, reported.entry, "A cost model, not a measurement of a pair"
+    assert words in markdown(invented, entry).partition("<details>")[0] and words not in markdown(reported.spec, entry)
+    assert words in text(invented, entry).partition("Was the pair established?")[0] and words not in text(reported.spec, entry)
+    assert words in junit(invented, entry) and words not in junit(reported.spec, entry)
+    assert words in page(invented, entry, None) and words not in page(reported.spec, entry, None)

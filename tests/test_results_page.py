@@ -12,6 +12,7 @@ import test_history
 import test_history_base
 import test_history_policy
 import test_signature
+import test_threats
 from history_sample import Data, Repository, data_of, made
 from trust_sample import result
 
@@ -89,6 +90,7 @@ def test_counts_are_those_of_the_tests(repository: Repository) -> None:
         sum(not ok for *_, ok, _ in test_signature.LISTS.values()),
         len(list(test_signature.leaves(result(data_of(repository.spec))))),
         len(test_history.EDITS),
+        sum(threat.severity != "info" for threat in test_threats.THREATS.values()),
         cases(test_history.test_signing_again_does_not_help),
         len(test_history_policy.CHANGES),
         cases(test_history_base.test_a_base_that_is_not_there),

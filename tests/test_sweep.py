@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from scipy import stats
 from synthetic_run import window
 
 from speclint.canonical import rounded
@@ -20,8 +21,6 @@ from specrun.evidence import Cell, Evidence
 from specrun.measure import figures
 from specrun.report.sweep import sweep_lines, sweep_table
 from specrun.sweep import Sweep, step_cost, sweep
-
-stats = pytest.importorskip("scipy.stats")
 
 CELL: Cell = ("varied", 4)
 ARMS = {"k1": 1, "k2": 2, "pair": 3, "k5": 5}
@@ -248,3 +247,11 @@ def test_report_rows() -> None:
     assert [row[3] for row in table.rows] == ["1.50", "2.00", "2.50", "3.50"]
     assert [row[4] for row in table.rows] == ["why", "none is better", "none is better", "worse"]
     assert sweep_lines({}) == [] and sweep_table({"figures": {"columns": columns, "rows": rows}}).rows == []
+
+
+def test_a_run_that_was_ended_early_names_no_number() -> None:
+    arms = {"k1": FAST, "k2": times(FAST, 0.8), "pair": FAST, "k5": FAST}
+    assert found(evidence(arms))["winner"] == 2
+    cut = found(evidence(arms, unfinished="the run was ended after 6 of 8 blocks"))
+    assert cut["winner"] is None and cut["tables"][0]["winner"] is None and cut["tables"][0]["best"] == []
+    assert all(row["low"] is None and "6 of 8" in row["reason"] for row in cut["tables"][0]["rows"])

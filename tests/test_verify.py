@@ -22,7 +22,7 @@ from specrun.compare import interval_of
 from specrun.errors import NotWritten
 from specrun.rejudge import contradictions, unlike
 from specrun.sign import sign
-from specrun.verify import Row, verify
+from specrun.verify import Row, by_its_maker, verify
 
 RECORDS = "figures follow from the records"
 PROMPTS = "prompts kept are the locked ones"
@@ -266,7 +266,52 @@ def test_figures_are_recomputed(spec: Path, runs: Path) -> None:
     assert rows_of(spec, runs, lambda folder: same)[RECORDS].outcome == "ok"
     same["figures"]["rows"][0][3] *= 1.001
     row = rows_of(spec, runs, lambda folder: same)[RECORDS]
-    assert (row.outcome, row.detail) == ("failed", "/figures/rows/0/3 differs")
+    assert (row.outcome, row.detail.partition(";")[0]) == ("failed", "/figures/rows/0/3 differs")
+    said = "specpair 0.1.0 made it, and this is 0.1.0: not what its records say, unless code was changed"
+    assert row.detail.endswith(said)
+
+
+def test_figures_of_another_version_name_both_and_the_way_out(spec: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = data_of(spec)["results"][0]
+    changed = {"figures": copy.deepcopy(stored["figures"])}
+    changed["figures"]["rows"][0][3] *= 1.001
+    monkeypatch.setattr("specrun.verify.__version__", "9.0.0")
+    row = rows_of(spec, runs, lambda folder: changed)[RECORDS]
+    assert row.outcome == "failed" and row.detail.startswith("/figures/rows/0/3 differs; specpair 0.1.0 made it, this is 9.0.0")
+    assert "`pip install specpair==0.1.0` and verify again" in row.detail
+    assert rows_of(spec, runs, lambda folder: {"figures": stored["figures"]})[RECORDS].detail == "figures"
+
+
+@pytest.mark.parametrize(
+    ("maker", "is_version"),
+    [
+        ("0.1.0", True),
+        ("1.0rc1.post2.dev3+cpu.1", True),
+        ("0.1.0 --index-url http://evil", False),
+        ("0.1.0\n", False),
+        ("-r x", False),
+    ],
+)
+def test_only_a_version_stands_in_a_command(maker: str, is_version: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specrun.verify.__version__", "9.0.0")
+    said = by_its_maker(maker)
+    assert (f"`pip install specpair=={maker}`" in said, "pip install" in said) == (is_version, is_version)
+    assert "\n" not in said and "this is 9.0.0" in said
+
+
+def test_records_of_another_version_that_cannot_be_read_are_a_claim_that_fails(
+    spec: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(_: Path) -> dict[str, Any]:
+        raise KeyError("slots")
+
+    with pytest.raises(KeyError):  # of our own version: a fault of ours
+        rows_of(spec, runs, unreadable)
+    monkeypatch.setattr("specrun.verify.__version__", "9.0.0")
+    row = rows_of(spec, runs, unreadable)[RECORDS]
+    assert row.outcome == "failed" and row.detail.startswith(
+        "the records cannot be read here (KeyError: 'slots'); specpair 0.1.0"
+    )
 
 
 def test_a_manifest_cannot_point_outside(runs: Path) -> None:
@@ -321,6 +366,24 @@ def test_met_on_one_start_and_void_cells_are_consistent(spec: Path, entry: dict[
     void.update(value=None, low=None, high=None, verdict="undecided", blocks=[None, None, 1.1, 1.2, 1.1, None])
     entry["verdicts"][1]["verdict"] = "undecided"
     assert contradictions(entry, data_of(spec)["protocol"]) == []
+
+
+def test_no_verdict_may_rest_on_fewer_blocks_than_were_planned(spec: Path, entry: dict[str, Any]) -> None:
+    protocol = copy.deepcopy(data_of(spec)["protocol"])
+    protocol["design"]["blocks"] = 8
+    found = contradictions(entry, protocol)
+    assert "faster-alone: called met after 6 of 8 blocks" in found
+    assert not any(text.startswith("capacity") for text in found)  # read at a start, of which there may be one
+    entry["verdicts"][0]["verdict"] = "undecided"
+    for row in entry["verdicts"][0]["cells"]:
+        row.update(value=None, low=None, high=None, verdict="undecided")
+    assert not any(text.startswith("faster-alone") for text in contradictions(entry, protocol))
+
+
+def test_no_verdict_may_stand_beside_the_words_that_nothing_is_judged(spec: Path, entry: dict[str, Any]) -> None:
+    protocol = data_of(spec)["protocol"]
+    entry["scope"].append("Nothing is judged: the run was ended after 5 of 6 blocks.")
+    assert contradictions(entry, protocol) == ["a verdict stands beside the words that nothing is judged"]
 
 
 def test_over_two_cells_not_met_needs_the_wider_interval(spec: Path, entry: dict[str, Any]) -> None:

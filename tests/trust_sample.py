@@ -92,7 +92,7 @@ def result(data: dict[str, Any], run: str = "r1", **changes: Any) -> dict[str, A
         "sections": section_digests(data),
         "approvals": [],
         "previous": [],
-        "tool": {"name": "specpair", "version": "0.1.0"},
+        "tool": {"specpair": "0.1.0"},
         "engine": {"name": "vllm", "version": "0.32.0"},
         "host": {"cpu": "8 cores: \u00b5arch \U0001f600", "memory_bytes": 137438953472},
         "placement": {"device": "cuda", "names": ["H200"]},

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
-from speclint import document, edit
-from speclint.data import spec_schema
+from speclint import document, edit, render
+from speclint.diagnostic import Diagnostic
+from speclint.lint import inspect
 from speclint.lock.errors import LockError
 from speclint.lock.facts import build_lock
 from speclint.lock.format import FORMAT, stated_format
 from speclint.lock.resolve import COMMIT
+from speclint.spec import Spec
 
 __all__ = ["Change", "build_lock", "changes", "lock_file"]
 
@@ -57,15 +57,17 @@ class Change:
 def lock_file(path: Path, *, check: bool, update: bool, upgrade: bool = False) -> tuple[int, list[str]]:
     """Write the lock of a spec file, or with `check` only compare. Returns exit status and what to print.
 
-    Status 0: written or up to date; 1: it differs (`check`), or must not be changed; 2: it could not be made. A lock
-    that was approved is rewritten only with `update`, that of a spec with results never; its layout changes only with
-    `upgrade`, which implies `update`.
+    Status 0: written or up to date; 1: it differs (`check`), must not be changed, the spec is not what a lock can be made of, or
+    pins in it are still to be corrected; 2: it could not be made. A lock that was approved is rewritten only with `update`, that
+    of a spec with results never; its layout changes only with `upgrade`, which implies `update`.
     """
     try:
         read = document.read(path)
-        trouble = _unusable(read)
-        if trouble:
-            return TROUBLE, [f"{path}: {line}" for line in trouble]
+        if findings := _unusable(read, path.parent):
+            return FOUND, [f"{findings}\n", f"{path}: no lock was made: mend this first"]
+        if stated_format(read.data) > FORMAT:
+            newer = f"its lock has format {stated_format(read.data)}, this speclint knows {FORMAT}"
+            return TROUBLE, [f"{path}: {newer}: use the one that wrote it"]
         data = {key: value for key, value in read.data.items() if key != "lock"} if upgrade else read.data
         new = build_lock(data, path.parent)
         return _settle(path, read, new, check=check, update=update or upgrade)
@@ -83,29 +85,30 @@ def changes(old: dict[str, Any] | None, new: dict[str, Any]) -> list[Change]:
 
 
 def _settle(path: Path, read: document.Document, new: dict[str, Any], *, check: bool, update: bool) -> tuple[int, list[str]]:
-    old = read.data.get("lock")
+    old = Spec(read.data).lock
     found, pins = changes(old, new), _pins_to_correct(read.data, new)
     if check:
-        lines = [*_told(old, found), *pins]
+        lines = [*_told(old, new, found), *pins]
         return (FOUND if lines else OK), lines or [f"{path}: the lock is up to date", *_older(new)]
     if not found:
-        return OK, [f"{path}: the lock is up to date", *_older(new), *pins]
+        return FOUND if pins else OK, [f"{path}: the lock is up to date", *_older(new), *pins]
     refusal = _must_not_change(read.data, update)
     if refusal:
-        return FOUND, [*_told(old, found), f"{path}: {refusal}"]
+        return FOUND, [*_told(old, new, found), f"{path}: {refusal}"]
     _write(path, read.source, _with_known(old, new))
-    return OK, [*(_told(old, found) if old else []), f"{path}: lock written", *pins, *_stale_approvals(read.data)]
+    told = [*(_told(old, new, found) if old else []), f"{path}: lock written", *pins, *_stale_approvals(read.data)]
+    return FOUND if pins else OK, told
 
 
-def _unusable(read: document.Document) -> list[str]:
-    """Why no lock can be made of this file, or nothing: reading and shape are `speclint check`'s business."""
-    if read.problems:
-        return [f"line {problem.span.line}: {problem.code} {problem.message}" for problem in read.problems]
-    own = {key: value for key, value in read.data.items() if key not in WRITTEN_BY_TOOLS}
-    if stated_format(read.data) > FORMAT:
-        return [f"its lock has format {stated_format(read.data)}, this speclint knows {FORMAT}: use the one that wrote it"]
-    errors = sorted(Draft202012Validator(spec_schema()).iter_errors(own), key=lambda error: list(map(str, error.path)))
-    return [f"{errors[0].json_path}: {errors[0].message}; see `speclint check`"] if errors else []
+def _unusable(read: document.Document, folder: Path) -> str:
+    """What `speclint check` says of the file's reading and of the shape of what its author wrote; nothing if it is sound."""
+    report = inspect(read, folder, select=("SL1",))
+    mine = [item for item in report.diagnostics if item.code.startswith("SL0") or (item.code.startswith("SL1") and _mine(item))]
+    return render.text(report._replace(diagnostics=mine))
+
+
+def _mine(item: Diagnostic) -> bool:
+    return item.path.split("/")[1:2] not in [[section] for section in WRITTEN_BY_TOOLS]
 
 
 def _must_not_change(data: dict[str, Any], update: bool) -> str:
@@ -122,7 +125,7 @@ def _older(lock: dict[str, Any]) -> list[str]:
 
 
 def _stale_approvals(data: dict[str, Any]) -> list[str]:
-    ids = ", ".join(str(row.get("id")) for row in data.get("approvals") or [])
+    ids = ", ".join(str(row.get("id")) for _, row in Spec(data).approvals)
     return [f"approvals given to the lock before this one no longer hold: {ids}"] if ids else []
 
 
@@ -135,8 +138,19 @@ def _write(path: Path, source: bytes, lock: dict[str, Any]) -> None:
     edit.rewrite(path, with_lock)
 
 
-def _told(old: dict[str, Any] | None, found: list[Change]) -> list[str]:
-    return [str(change) for change in found] if old else ["there is no lock yet"]
+def _told(old: dict[str, Any] | None, new: dict[str, Any], found: list[Change]) -> list[str]:
+    if not old:
+        return ["there is no lock yet"]
+    sections = {
+        section: old.get(section) or new.get(section) for section in {**old, **new} if (section in old) != (section in new)
+    }
+    whole = [_whole(section, len(list(_leaves(facts))), section in new) for section, facts in sections.items()]
+    return whole + [str(change) for change in found if change.path.partition(".")[0] not in sections]
+
+
+def _whole(section: str, facts: int, came: bool) -> str:
+    """A section that the pair had no use for before, or has none for now, on one line."""
+    return f"{section}: nothing -> {facts} facts" if came else f"{section}: {facts} facts -> nothing"
 
 
 def _pins_to_correct(data: dict[str, Any], lock: dict[str, Any]) -> list[str]:
@@ -163,15 +177,15 @@ def _with_known(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, An
     """What this machine's cache lacks of a hub model (headers, model card) and the lock knows of the same commit stands."""
     kept = dict(new)
     for role in ("target", "draft"):
-        before, after = (old or {}).get(role), new.get(role)
-        if before and after and before.get("revision") == after["revision"] and COMMIT.fullmatch(after["revision"]):
-            kept[role] = after | _known(before, after)
+        before, after = Spec({"lock": old}).section("lock", role), new.get(role)
+        if after and before.get("revision") == after["revision"] and COMMIT.fullmatch(after["revision"]):
+            kept[role] = after | _known(Spec(before), after)
     return kept
 
 
-def _known(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    weights = {"weights": before["weights"]} if "headers" in after["weights"] else {}
-    named = before["config"].get("base_model")
+def _known(before: Spec, after: dict[str, Any]) -> dict[str, Any]:
+    stated, named = before.section("weights"), before.at("config", "base_model", kind=str)
+    weights = {"weights": stated} if stated and "headers" in after["weights"] else {}
     return weights | ({"config": {**after["config"], "base_model": after["config"].get("base_model", named)}} if named else {})
 
 

@@ -54,8 +54,8 @@ def _files(engine_args: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _draft(spec: Spec) -> dict[str, Any] | None:
-    """Reference to the draft's checkpoint; the `model` of custom_class is a Python path, that of ngram is none."""
-    return spec.speculative if draft_model(spec) and spec.method != "custom_class" else None
+    """Reference to the draft's checkpoint, if the method has one."""
+    return spec.speculative if draft_model(spec) else None
 
 
 def _resolved(reference: dict[str, Any] | None, folder: Path) -> Artifact | None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from speclint.diagnostic import Finding, pointer
-from speclint.methods import LOOKUP
+from speclint.methods import draft_model
 from speclint.releases import Release
 from speclint.spec import Spec, is_local
 
@@ -39,7 +39,7 @@ REFERENCES = (
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
     for what, keys in REFERENCES:
         model = spec.at(*keys, "model", kind=str)
-        if model is None or "revision" in spec.section(*keys) or (what == "draft" and spec.method in LOOKUP):
+        if model is None or "revision" in spec.section(*keys) or (what == "draft" and draft_model(spec) is None):
             continue
         local = is_local(model, None, spec.folder)
         help = "`speclint lock` prints the tree digest to paste" if local else "add the 40-digit commit as `revision`"

@@ -1,8 +1,8 @@
 """SL205 lock-stale: the lock speaks of other revisions or prompts than the spec.
 
 The other rules rest on the lock's facts. If the pins or the workloads changed after it was made, they check the wrong
-models and the run would send other prompts than were reviewed. The first block's prompts are drawn again here, which any
-change of the workload changes; `speclint lock --check` and the run draw every block.
+models and the run would send other prompts than were reviewed. The first block's prompts and the answer length that each asks for
+are drawn again here, which any change of the workload changes; `speclint lock --check` and the run draw every block.
 
 Fails:
 
@@ -30,6 +30,7 @@ SEVERITY = "error"
 NEEDS = "lock"
 
 HELP = "`speclint lock FILE` renews it"
+BLOCKS = "/protocol/design/blocks"
 MOST_PROMPTS = 5_000  # of a block; more are left to the runner: a check must not take long
 
 
@@ -75,8 +76,11 @@ def _prompts(spec: Spec, row: dict[str, Any], locked: Any, where: str) -> Iterat
     if locked.get("generator") != generator:
         message = f"locked with prompt generator {locked.get('generator')}, this speclint has {generator}"
         yield Finding(pointer(*path, "generator"), message, "use the speclint that wrote the lock, or renew the lock")
-    elif len(blocks) != count or (first and blocks[:1] != [first]):
-        message = f"the prompts of workload `{row['id']}` are not those that were locked"
+    elif len(blocks) != count:
+        message = f"the design has {count} blocks, the lock prompts of workload `{row['id']}` for {len(blocks)}"
+        yield Finding(pointer(*path, "blocks"), message, HELP, on_key=True, related=((BLOCKS, "the design"),))
+    elif first and blocks[:1] != [first]:
+        message = f"the prompts of workload `{row['id']}`, or the answer lengths asked for, are not those that were locked"
         yield Finding(pointer(*path, "blocks"), message, HELP, on_key=True, related=((where, "this workload"),))
 
 

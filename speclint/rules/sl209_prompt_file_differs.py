@@ -1,6 +1,7 @@
 """SL209 prompt-file-differs: a prompt file is missing or its bytes are not those of the spec's sha256.
 
-The run would measure other prompts than were reviewed. A private file need not be here.
+The run would measure other prompts than were reviewed. A private file need not be here. The digest stands without a prefix, as
+`sha256sum` prints it; where it is missing or another, the help gives the one to write.
 
 Fails:
 
@@ -44,6 +45,10 @@ def _file(spec: Spec, prompts: dict[str, Any], where: str) -> Iterator[Finding]:
             help = "paths are relative to the spec; `private: true` says that the file is not published"
             yield Finding(f"{where}/file", f"`{prompts['file']}` cannot be read", help)
         return
-    if "sha256" in prompts and found != prompts["sha256"]:
-        help = "restore the file, or write this digest and have the spec approved again"
-        yield Finding(f"{where}/sha256", f"`{prompts['file']}` has sha256 {found}", help)
+    stated = prompts.get("sha256")
+    write = f'write `sha256: "{found}"`'
+    if stated is None:
+        yield Finding(f"{where}/file", f"nothing pins the bytes of `{prompts['file']}`", write)
+    elif str(stated).lower().removeprefix("sha256:") != found:  # another form of the same digest is SL104
+        help = f"restore the file, or {write} and have the spec approved again"
+        yield Finding(f"{where}/sha256", f"`{prompts['file']}` has another sha256: {found}", help)

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 
 from speclint.diagnostic import Finding, pointer
 from speclint.hub_cache import snapshot
-from speclint.methods import LOOKUP
+from speclint.methods import draft_model
 from speclint.releases import Release
-from speclint.spec import Spec, is_local
+from speclint.spec import Spec, is_folder, is_local
 
 SEVERITY = "info"
 NEEDS = "spec"
@@ -39,9 +39,9 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         model, revision = spec.at(*keys, "model", kind=str), spec.at(*keys, "revision", kind=str)
         if not model or not revision or not COMMIT.fullmatch(revision) or is_local(model, revision, spec.folder):
             continue
-        if keys[-1] == "speculative" and spec.method in LOOKUP:
+        if keys[-1] == "speculative" and draft_model(spec) is None:
             continue
-        if not snapshot(model, revision).is_dir():
+        if not is_folder(snapshot(model, revision)):
             message = f"`{model}` at {revision[:12]} is not in the hub cache here, and HF_HUB_OFFLINE is set"
             help = f"`hf download {model} --revision {revision}` where the hub can be reached"
             yield Finding(pointer(*keys, "model"), message, help)

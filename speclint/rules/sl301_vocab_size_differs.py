@@ -32,8 +32,7 @@ NEEDS = "lock"
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
     if spec.method != "draft_model" or spec.vocabulary_mode != "shared":
         return
-    target = spec.at("lock", "target", "config", "vocab_size", kind=int)
-    draft = spec.at("lock", "draft", "config", "vocab_size", kind=int)
+    target, draft = spec.both("config", "vocab_size", kind=int)
     if target is None or draft is None or target == draft:
         return
     differ = spec.at("lock", "pair", "ids_differ", kind=int)

@@ -44,7 +44,7 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         yield Finding(MODE, message, "use mode heterogeneous, or remove the setting", related=((FLAG, "set here"),))
     if mode == "shared" and spec.method in LOOKUP:
         yield _method(spec, f"method `{spec.method}` has no draft vocabulary", "use mode none")
-    if mode == "none" and spec.method not in LOOKUP:
+    if mode == "none" and spec.method not in LOOKUP and (release is None or spec.method in release.methods):
         yield _method(spec, f"method `{spec.method}` drafts tokens of a vocabulary", "use mode shared or heterogeneous")
 
 

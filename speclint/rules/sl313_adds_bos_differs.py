@@ -29,8 +29,7 @@ NEEDS = "lock"
 
 
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
-    target = spec.at("lock", "target", "tokenizer", "add_bos", kind=bool)
-    draft = spec.at("lock", "draft", "tokenizer", "add_bos", kind=bool)
+    target, draft = spec.both("tokenizer", "add_bos", kind=bool)
     if spec.method != "draft_model" or target is None or draft is None or target == draft:
         return
     adds, lacks = ("target", "draft") if target else ("draft", "target")

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from speclint.diagnostic import Finding, pointer
-from speclint.releases import Release, known, load
+from speclint.releases import Release, spans
 from speclint.retired import KEYS, NEVER_RELEASED
 from speclint.shape import did_you_mean
 from speclint.spec import Spec
@@ -66,7 +66,5 @@ def _unknown(key: str, release: Release) -> Finding:
 
 
 def _where(key: str) -> str:
-    having = [version for version in known() if (other := load(version)) and key in other.settings]
-    if not having:
-        return ""
-    return f"; it exists in {having[0]}" + (f" to {having[-1]}" if len(having) > 1 else "")
+    having = spans(lambda release: key in release.settings)
+    return f"; it exists in {having}" if having else ""

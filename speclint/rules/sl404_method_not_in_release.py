@@ -1,9 +1,11 @@
 """SL404 method-not-in-release: this release has no such method, or lists it and fails when it is used.
 
-Draft models were refused from 0.10.0 to 0.14.1; `mlp_speculator` was listed up to 0.32.0 but had no code since 0.10.0;
-`suffix` came with 0.11.1, `dflash` with 0.20.0, `dspark` with 0.25.0; `medusa` went with 0.33.0.
+Draft models ran in the V0 engine only until 0.9.2 and were refused from 0.10.0 to 0.14.1; `mlp_speculator` was listed up to
+0.32.0 but had no code since 0.10.0; `suffix` came with 0.11.1, `dflash` with 0.20.0, `dspark` with 0.25.0; `medusa` went with
+0.33.0.
 
-Source: vllm/config/speculative.py of each release; vllm-project/vllm#24322, #31883, #47825.
+Source: vllm/config/speculative.py of each release; vllm/engine/arg_utils.py, 0.8.2 to 0.14.1; vllm-project/vllm#24322,
+#31883, #47825.
 
 Fails:
 
@@ -22,8 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from speclint.arms import needs_v0
 from speclint.diagnostic import Finding
-from speclint.releases import Release, known, load
+from speclint.releases import Release, spans
 from speclint.shape import did_you_mean
 from speclint.spec import Spec
 
@@ -45,11 +48,15 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         near = did_you_mean(method, release.methods)
         message = f"vLLM {release.version} has no method `{method}`"
         yield Finding(PATH, message, near or _having(method), related=RELATED)
+    elif needs_v0(spec, release) and spec.section("pair", "env").get("VLLM_USE_V1") == "1":
+        message = f"vLLM {release.version} runs method `{method}` in its V0 engine only, and the environment asks for V1"
+        help = 'write `VLLM_USE_V1: "0"`, for both arms'
+        yield Finding(PATH, message, help, "vllm/engine/arg_utils.py", related=(("/pair/env/VLLM_USE_V1", "asked for here"),))
 
 
 def _having(method: str) -> str:
-    having = [version for version in known() if (other := load(version)) and _runs(other, method)]
-    return f"it runs in {having[0]} to {having[-1]} (releases known here)" if having else "no release known here runs it"
+    having = spans(lambda release: _runs(release, method))
+    return f"it runs in {having} (releases known here)" if having else "no release known here runs it"
 
 
 def _runs(release: Release, method: str) -> bool:

@@ -1,6 +1,6 @@
 """SL410 inert-setting: a setting that this release accepts and does not act on.
 
-It reads as if it did something, and it is signed.
+It reads as if it did something, and it is signed. So does a `model` that is left over where a method looks its drafts up.
 
 Source: vllm-project/vllm#35060 (batch-size cut-off), #41456; vllm/v1/sample/rejection_sampler.py.
 
@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from speclint.diagnostic import Finding, pointer
+from speclint.methods import LOOKUP
 from speclint.releases import Release
 from speclint.spec import Spec
 
@@ -53,6 +54,10 @@ INERT = (
 
 
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
+    if spec.method in LOOKUP and spec.speculative.get("model") not in (None, "ngram", "[ngram]", spec.method):
+        message = f"`{spec.method}` looks drafts up in the text and loads no model"
+        help = "remove it, or write the method that drafts with it"
+        yield Finding("/pair/speculative/model", message, help, related=(("/pair/speculative/method", "the method"),))
     if release is None:
         return
     for row in INERT:

@@ -1,7 +1,8 @@
-"""SL416 set-twice: an engine argument that the spec states elsewhere.
+"""SL416 set-twice: an engine argument, or a field of `extra_body`, that the spec states elsewhere.
 
-Two places can contradict each other, and the reviewer reads one of them. From 0.22.0 vLLM itself refuses a speculative
-setting given both ways.
+Two places can contradict each other, and the reviewer reads one of them. `extra_body` is merged into the request last: with
+`temperature: 1.0` there, `sampling.temperature: 0.0` is never sent. From 0.22.0 vLLM itself refuses a speculative setting given
+both ways.
 
 Source: vllm/engine/arg_utils.py, 0.22.0 on (--spec-method, --spec-model, --spec-tokens).
 
@@ -29,6 +30,7 @@ from speclint.spec import Spec
 SEVERITY = "error"
 NEEDS = "spec"
 
+BODY = ("protocol", "request", "extra_body")
 HOMES = {
     "dtype": ("pair", "target", "dtype"),
     "quantization": ("pair", "target", "quantization"),
@@ -55,3 +57,8 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         message = f"`{key}` belongs to {'.'.join(home)}" + (", where it stands already" if there else "")
         help = "remove it here" if there else "move it there"
         yield Finding(pointer("pair", "engine_args", key), message, help, on_key=True, related=related)
+    for key in spec.section(*BODY):
+        if key in spec.sampling:
+            related = ((pointer("protocol", "sampling", key), "never sent"),)
+            message = f"`{key}` stands in protocol.sampling, and this is sent instead of it"
+            yield Finding(pointer(*BODY, key), message, "remove it here", on_key=True, related=related)

@@ -1,7 +1,8 @@
 """SL417 synthetic-acceptance: acceptance is set by hand or the weights are random, so nothing is measured of the pair.
 
 Synthetic acceptance accepts drafts at a chosen rate; answers are meaningless. It is useful for a cost model, declared as
-`kind: cost_model`, and an acceptance criterion then judges the number that was typed in.
+`kind: cost_model`, and an acceptance criterion then judges the number that was typed in. A cost model proves nothing of
+drafts and answers, so it is no name for a pair of which nothing is invented.
 
 Source: vllm/config/speculative.py, 0.19.0 on; vllm-project/vllm#39359, #53987.
 
@@ -34,10 +35,13 @@ SETTINGS = ("synthetic_acceptance_rate", "synthetic_acceptance_rates", "syntheti
 
 
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
-    where = _invented(spec)
+    where, declared = invented(spec), spec.at("protocol", "kind", kind=str) == "cost_model"
     if where is None:
+        if declared:
+            message = "nothing is invented here, so this would be a measurement without its proofs"
+            yield Finding("/protocol/kind", message, "take `kind` away, or set synthetic acceptance or dummy weights")
         return
-    if spec.at("protocol", "kind", kind=str) != "cost_model":
+    if not declared:
         message = "acceptance is invented here, so this is no measurement of the pair"
         yield Finding(where, message, "remove it, or declare `protocol.kind: cost_model`")
         return
@@ -48,7 +52,7 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
             yield Finding(path, message, "remove this criterion", related=((where, "invented here"),))
 
 
-def _invented(spec: Spec) -> str | None:
+def invented(spec: Spec) -> str | None:
     if spec.speculative.get("rejection_sample_method") == "synthetic":
         return "/pair/speculative/rejection_sample_method"
     for name in SETTINGS:

@@ -35,8 +35,7 @@ DRAFT = "/lock/draft/config/quantization"
 
 
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
-    target = spec.at("lock", "target", "config", "quantization", kind=str)
-    draft = spec.at("lock", "draft", "config", "quantization", kind=str)
+    target, draft = spec.both("config", "quantization", kind=str)
     online = spec.at("pair", "target", "quantization", kind=str)
     if spec.method in HEADS and draft and draft != target:
         message = f"the draft is stored in `{draft}`, the target in `{target or 'no quantized format'}`"

@@ -1,8 +1,9 @@
-"""SL424 tool-owned-argument: an engine argument or variable that the runner sets itself.
+"""SL424 tool-owned-argument: an engine argument, a variable or a field of the request that the runner sets itself.
 
 Addresses, keys, model names, prefix caching, logging and streaming are the runner's: they must be the same in every arm or
-would spoil what is measured. A credential never stands in a spec, which is committed and read by many: whatever has its
-name or form (`aws_secret_access_key`, the password in a URL, `hf_…`) is refused, at any depth.
+would spoil what is measured. Fields such as `echo` change what is prompted or counted. A credential never stands in a spec,
+which is committed and read by many: whatever has its name or form (`aws_secret_access_key`, the password in a URL, `hf_…`) is
+refused, at any depth.
 
 Fails:
 
@@ -41,6 +42,19 @@ OWNED = {
     **dict.fromkeys(("disable_log_stats", "disable_log_requests", "enable_log_requests"), "the runner reads the log"),
     "stream_interval": "each step must be seen as it happens",
 }
+BODY = ("protocol", "request", "extra_body")
+FIELDS = {
+    **dict.fromkeys(("prompt", "messages"), "prompts are those of the workloads"),
+    **dict.fromkeys(("stream", "stream_options", "return_token_ids"), "each step must be seen as it happens"),
+    "model": "write it as pair.target.model",
+}
+TURNED = {
+    "echo": "the prompt would come back as part of the answer",
+    "prompt_logprobs": "every position of the prompt would be scored, which is counted as TTFT",
+    "truncate_prompt_tokens": "prompts would be other than the locked ones",
+    "prompt_embeds": "vectors would be prompted beside the locked prompts",
+}
+"""Fields of the request that the runner never sends, with what each one does; `false` and `null` do nothing."""
 VARIABLES = {
     "VLLM_API_KEY": "secrets never stand in a spec",
     "VLLM_SERVER_DEV_MODE": "the runner sets it",
@@ -58,7 +72,12 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         if key in VARIABLES:
             path, message = pointer("pair", "env", key), f"`{key}` is set by the runner"
             yield Finding(path, message, f"remove it: {VARIABLES[key]}", on_key=True)
-    for keys in (("pair", "engine_args"), ("pair", "env"), ("pair", "speculative"), ("protocol", "request", "extra_body")):
+    for key, value in spec.section(*BODY).items():
+        if key in TURNED and value is not None and value is not False:
+            yield Finding(pointer(*BODY, key), f"`{key}` changes what is measured: {TURNED[key]}", "remove it", on_key=True)
+        if key in FIELDS:
+            yield Finding(pointer(*BODY, key), f"`{key}` is set by the runner", f"remove it: {FIELDS[key]}", on_key=True)
+    for keys in (("pair", "engine_args"), ("pair", "env"), ("pair", "speculative"), BODY):
         yield from _credentials(keys, spec.section(*keys))
 
 

@@ -31,8 +31,7 @@ TARGET, DRAFT = "/lock/target/weights/bytes", "/lock/draft/weights/bytes"
 
 
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
-    target = spec.at("lock", "target", "weights", "bytes", kind=int)
-    draft = spec.at("lock", "draft", "weights", "bytes", kind=int)
+    target, draft = spec.both("weights", "bytes", kind=int)
     if spec.method == "draft_model" and target and draft and draft * 2 >= target:
         message = f"the draft's weights are {draft / target:.0%} of the target's: even good drafts hardly pay"
         help = "take a draft of a tenth of the size or less"

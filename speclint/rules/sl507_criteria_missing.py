@@ -1,6 +1,7 @@
 """SL507 criteria-missing: a criterion that cannot fail, or that looks at the wrong side of its metric.
 
-`acceptance_rate at_least: 0` is met by any pair. `request_duration_p50 at_least: 0.9` is met by a pair that is slow.
+`acceptance_rate at_least: 0` is met by any pair. `request_duration_p50 at_least: 0.9` is met by a pair that is slow. A ratio of
+90 is ninety times the target's, not 90 %.
 
 Fails:
 
@@ -21,11 +22,13 @@ from typing import Any
 from speclint.data import metrics
 from speclint.diagnostic import Finding, pointer
 from speclint.releases import Release
+from speclint.shape import in_percent
 from speclint.spec import Spec
 
 SEVERITY = "error"
 NEEDS = "spec"
 
+NO_RATIO = 10  # no pair is ten times as fast, and nobody would deploy one that is ten times as slow
 LOWEST = {"acceptance_rate": 0.0, "mean_accepted_length": 1.0, "tokens_per_step": 1.0}
 
 
@@ -41,6 +44,9 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         if bound != wanted:
             message = f"`{row['metric']}` is better when {metric['better']}, so `{bound}` is met by a worse pair"
             yield Finding(path, message, f"write `{wanted}`", on_key=True)
+        elif row.get("compare") == "ratio" and threshold >= NO_RATIO:
+            message = f"`{bound}: {threshold:g}` is {threshold:g} times the target's"
+            yield Finding(path, message, in_percent(threshold))
         elif _vacuous(row, bound, threshold):
             message = f"`{bound}: {threshold:g}` is met by every pair"
             yield Finding(path, message, "state the figure beyond which you would not deploy the pair")

@@ -1,9 +1,9 @@
 """SL509 too-few-blocks: too few blocks, requests or warm-up requests for the verdicts that are asked for.
 
-A cell with fewer than 4 valid blocks is undecided. A window has at least 8 requests per slot, and a percentile q is judged
-with at least 10 requests beyond it: 20 for p50, 100 for p90, 200 for p95, 1000 for p99. For TTFT each slot's first request
-does not count in closed loop. Each cell is warmed with at least two requests a slot. One number holds for every level; a list
-has a number for each of `concurrency`, so that one slot need not send as many as sixty-four.
+A cell with fewer than 4 valid blocks is undecided. A window has at least 8 requests per slot and 16 in all, and a percentile q
+is judged with at least 10 requests beyond it: 20 for p50, 100 for p90, 200 for p95, 1000 for p99. For TTFT each slot's first
+request does not count in closed loop. Each cell is warmed with at least two requests a slot. One number holds for every level; a
+list has a number for each of `concurrency`, so that one slot need not send as many as sixty-four.
 
 Fails:
 
@@ -33,6 +33,7 @@ NEEDS = "spec"
 
 LEAST_BLOCKS = 4
 PER_SLOT = 8
+LEAST = 16  # of a window at any level: figures of fewer hang on which prompts came first
 BEYOND = 10
 REQUESTS, WARMUP, LEVELS = ("protocol", "load", "requests"), ("protocol", "design", "warmup"), "/protocol/load/concurrency"
 PERCENTILE = re.compile(r"(.+)_p(\d\d)")
@@ -58,7 +59,7 @@ def _by_level(spec: Spec, path: tuple[str, ...]) -> dict[int, int] | Finding:
     if not levels or not isinstance(counts, list) or any(type(count) is not int for count in counts):
         return {}
     if len(counts) != len(levels):
-        message = f"{len(counts)} numbers for {len(levels)} levels of concurrency"
+        message = f"{len(counts)} number{'s' if len(counts) != 1 else ''} for {len(levels)} levels of concurrency"
         help = "write one number for each level, in their order, or one for all"
         return Finding(pointer(*path), message, help, related=((LEVELS, "the levels"),))
     return dict(zip(levels, counts, strict=True))
@@ -71,11 +72,19 @@ def _of_each_level(
     if isinstance(found, Finding):
         yield found
         return
-    short = [level for level, count in found.items() if count < each * level]
+    least_at = {level: max(each * level, LEAST if path == REQUESTS else 0) for level in found}
+    short = [level for level, count in found.items() if count < least_at[level]]
     if short:
-        level, least = max(short), each * max(short)
+        level, least = max(short), least_at[max(short)]
         message = f"{found[level]} {what} at concurrency {level}; {needed.format(least)}"
         yield Finding(pointer(*path), message, f"write {least} or more{other}", related=((LEVELS, "the level is here"),))
+
+
+def _judged(requests: dict[int, int], level: object) -> dict[int, int]:
+    """Requests at each level that a criterion speaks of; level 0 stands for the open loop."""
+    if level == "open":
+        return {0: max(requests.values())}
+    return {level: requests[level]} if isinstance(level, int) and level in requests else requests
 
 
 def _percentiles(spec: Spec, requests: dict[int, int]) -> Iterator[Finding]:
@@ -83,8 +92,7 @@ def _percentiles(spec: Spec, requests: dict[int, int]) -> Iterator[Finding]:
         match = PERCENTILE.fullmatch(str(row.get("metric")))
         if match is None:
             continue
-        level = row.get("concurrency", "all")
-        judged = {0: max(requests.values())} if level == "open" else {level: requests[level]} if level in requests else requests
+        judged = _judged(requests, row.get("concurrency", "all"))
         beyond = math.ceil(BEYOND / (1 - int(match[2]) / 100) - 1e-9)
         least = {slots: beyond + (slots if match[1] == "ttft" else 0) for slots in judged}
         short = [slots for slots in judged if judged[slots] < least[slots]]

@@ -20,6 +20,7 @@ from typing import Any
 
 from speclint.diagnostic import Finding, pointer
 from speclint.releases import Release
+from speclint.shape import in_percent
 from speclint.spec import Spec
 
 SEVERITY = "error"
@@ -32,7 +33,8 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         ceiling = _ceiling(spec, row)
         if low is not None and ceiling is not None and low > ceiling:
             message = f"`{row['metric']}` cannot exceed {ceiling:g}"
-            yield Finding(pointer("protocol", "criteria", index, "at_least"), message, f"write {ceiling:g} or less")
+            help = in_percent(low) if ceiling == 1 and low <= 100 else f"write {ceiling:g} or less"
+            yield Finding(pointer("protocol", "criteria", index, "at_least"), message, help)
         if high is not None and (high < 0 or (high == 0 and row.get("compare") == "ratio")):
             path = pointer("protocol", "criteria", index, "at_most")
             yield Finding(path, f"`{row.get('metric')}` is never that low", "write a positive bound")

@@ -27,19 +27,16 @@ from speclint.spec import Spec
 SEVERITY = "error"
 NEEDS = "spec"
 
-CONTEXTS = (("pair", "engine_args", "max_model_len"), ("lock", "target", "config", "max_position_embeddings"))
-
 
 def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
-    served = next(((keys, n) for keys in CONTEXTS if (n := spec.at(*keys, kind=int)) is not None), None)
-    if served is None:
+    if spec.context is None:
         return
-    keys, context = served
+    path, context = spec.context
     for index, _ in spec.rows("protocol", "workloads"):
         output = ("protocol", "workloads", index, "output")
         tokens, spread = spec.at(*output, "tokens", kind=int), spec.at(*output, "spread", kind=float) or 0.0
         if tokens is None or tokens * (1 + spread) < context:
             continue
         message = f"answers of up to {tokens * (1 + spread):.0f} tokens do not fit into a context of {context}"
-        related = ((pointer(*keys), "context"),)
+        related = ((path, "context"),)
         yield Finding(pointer(*output, "tokens"), message, "raise max_model_len, or ask for less", related=related)

@@ -50,9 +50,10 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
 
 
 def _cache_tokens(spec: Spec) -> int | None:
-    """Tokens that the KV cache holds, where the spec fixes it."""
+    """Tokens that the KV cache holds, where the spec fixes it; a block of a CPU differs with what is installed."""
     blocks = spec.at("pair", "engine_args", "num_gpu_blocks_override", kind=int)
-    return None if blocks is None else blocks * (spec.at("pair", "engine_args", "block_size", kind=int) or BLOCK)
+    size = spec.at("pair", "engine_args", "block_size", kind=int) or (BLOCK if spec.device == "cuda" else None)
+    return None if blocks is None or size is None else blocks * size
 
 
 def _answers(spec: Spec) -> Iterator[int]:

@@ -40,6 +40,9 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
     if not any(row.get("compare") == "ratio" for _, row in spec.criteria):
         help = "add a criterion with `compare: ratio`"
         yield Finding(pointer(*SWEEP[:2]), "arms of a sweep are compared by the ratio criteria; there is none", help, on_key=True)
+    if all(k == spec.k for k in wanted):
+        help = "add another number, or remove the sweep"
+        yield Finding(pointer(*SWEEP), f"the sweep adds no arm: {spec.k} is the pair's own number", help, severity="warning")
     said = {found.message for found in _of(spec, release)}
     for index, k in enumerate(wanted):
         if isinstance(k, int) and k != spec.k:

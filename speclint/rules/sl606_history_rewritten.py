@@ -14,7 +14,7 @@ Passes:
 
     results: [{id: r1, …}, {id: r2, …}]
 
-Way out: restore what the base has (`git checkout origin/main -- FILE`, then add yours below); land changes of who may sign first.
+Way out: restore what the base has (the finding names the git command), then add yours below; land changes of who may sign first.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from speclint.canonical import unsigned
 from speclint.diagnostic import Finding, pointer
-from speclint.history import Base, Entry, Past, edited, missing
+from speclint.history import Base, Entry, Past, differing, edited, few, missing
 from speclint.releases import Release
 from speclint.spec import Spec
 
 SEVERITY = "error"
 NEEDS = "spec"
 
-RESTORE = "restore the entries as they were; new ones go below"
 SHOWN = 5
 
 
@@ -41,43 +41,37 @@ def check(spec: Spec, release: Release | None) -> Iterator[Finding]:
         return
     changed = edited(spec)
     for (section, index), (old, past) in changed.items():
-        yield _edited(spec, section, index, old, past)
+        yield _edited(base, spec.data[section][index], (section, index), old, past)
     known_elsewhere = {entry.digest for entry, _ in changed.values()}
     for past in base.past:
         gone = [entry for entry in missing(base, past) if entry.digest not in known_elsewhere]
-        yield from _gone(gone, past)
+        yield from _gone(base, gone, past)
         yield from _reordered(base, past)
     yield from (_taken(base, past) for past in base.taken)
     yield from _signed_anew(base)
 
 
-def _edited(spec: Spec, section: str, index: int, old: Entry, past: Past) -> Finding:
-    now = spec.data[section][index]
-    steps = next(_differing(old.value, now), ())
-    what = f"{old.name} is not what it is in {past.shown}: {pointer(*steps) or 'it'} differs"
-    return Finding(pointer(section, index, *steps), what, RESTORE, on_key=True)
+def _edited(base: Base, now: dict[str, Any], place: tuple[str, int], old: Entry, past: Past) -> Finding:
+    found = list(differing(unsigned(old.value), unsigned(now)))
+    what = f"{old.name} is not what it is in {past.shown}: {few(found)}"
+    return Finding(pointer(*place, *found[0].at), what, _restore(base, past), on_key=True)
 
 
-def _differing(old: Any, new: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Keys of the leaves that differ, but for the signature."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*old, *(key for key in new if key not in old)]:
-            if (*at, key) != ("signature",):
-                yield from _differing(old.get(key), new.get(key), (*at, key))
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, pair in enumerate(zip(old, new, strict=True)):
-            yield from _differing(*pair, (*at, index))
-    elif old != new:
-        yield at
+def _restore(base: Base, past: Past) -> str:
+    back = past.brought_back_to(base.file)
+    if base.file == past.file:
+        return f"{back} brings the file back as it was; then add what is new below (`specrun append RUN`)"
+    return f"{back} shows the file as it was: restore the entries from it; new ones go below"
 
 
-def _gone(gone: list[Entry], past: Past) -> Iterator[Finding]:
+def _gone(base: Base, gone: list[Entry], past: Past) -> Iterator[Finding]:
     for section in dict.fromkeys(entry.section for entry in gone):
         lost = [entry for entry in gone if entry.section == section]
         moved = sorted({file for entry in lost for file in past.elsewhere.get(entry.digest, ())})
         where = f"; {'it stands' if len(lost) == 1 else 'some stand'} in {', '.join(moved)} now" if moved else ""
         be = "is" if len(lost) == 1 else "are"
-        yield Finding(pointer(section), f"{names(lost)} of {past.shown} {be} gone from here{where}", RESTORE, on_key=True)
+        message = f"{names(lost)} of {past.shown} {be} gone from here{where}"
+        yield Finding(pointer(section), message, _restore(base, past), on_key=True)
 
 
 def names(found: list[Entry]) -> str:
@@ -93,7 +87,7 @@ def _reordered(base: Base, past: Past) -> Iterator[Finding]:
         for before, after in pairwise(there):
             if after.place < before.place:
                 message = f"{after.name} stands above {before.name}, which it follows in {past.shown}"
-                yield Finding(pointer(section, after.place, "id"), message, RESTORE)
+                yield Finding(pointer(section, after.place, "id"), message, _restore(base, past))
                 break
 
 

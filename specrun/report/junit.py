@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from specrun.oracle import measurement
 from specrun.report import tables
 from specrun.report.html import HIDDEN
 from specrun.report.json_form import criteria
 from specrun.report.tables import Entry
+from specrun.scope import COST_MODEL
 
 Spec = Mapping[str, Any]
 
@@ -30,7 +32,8 @@ def junit(spec: Spec, entry: Entry) -> str:
     head = {"name": visible(spec["name"]), "timestamp": entry["ended"].removesuffix("Z")}
     suite = ElementTree.SubElement(suites, "testsuite", head | counts)
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in (("result", entry["id"]), ("spec", entry["spec"]), ("outcome", tables.outcome(entry))):
+    told = {"result": entry["id"], "spec": entry["spec"], "outcome": tables.outcome(entry)}
+    for name, value in (told | ({} if measurement(spec) else {"cost_model": COST_MODEL})).items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": visible(value)})
     suite.extend(cases)
     ElementTree.indent(suites)

@@ -75,7 +75,7 @@ def head(spec: Spec, entry: Entry) -> Element:
         el("h1", spec["name"]),
         el("p", said, class_=f"outcome {outcome.replace('_', '-')}"),
         el("p", pair),
-        el("ul", [el("li", line) for line in (*tables.facts(entry), f"result {entry['id']}")], class_="facts"),
+        el("ul", [el("li", line) for line in (*tables.facts(spec, entry), f"result {entry['id']}")], class_="facts"),
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from speclint.data import metrics
 from specrun.arrival import Level, place
 from specrun.evidence import WHOLE_START, Cell
+from specrun.oracle import measurement
+from specrun.scope import COST_MODEL
 
 Entry = Mapping[str, Any]
 
@@ -140,13 +142,15 @@ def engine_line(entry: Entry) -> str:
     return f"{engine['distribution']} {engine['version']} on {host['cores']} cores, {device}"
 
 
-def facts(entry: Entry) -> Iterator[str]:
+def facts(spec: Mapping[str, Any], entry: Entry) -> Iterator[str]:
     """What ran, when, for whom, in lines."""
     yield engine_line(entry)
     attempts = entry["attempts"]
     yield f"from {entry['started']} to {entry['ended']}"
     yield f"attempts known here: at least {attempts['pair']} of this pair, at least {attempts['spec']} of this spec"
     yield f"signed by {entry['signer']}" if entry.get("signature") else "not signed"
+    if not measurement(spec):
+        yield COST_MODEL
     if not entry["approvals"]:
         yield "UNAPPROVED: the spec had no valid approval when this ran"
     for arm, found in entry["arms"].items():

@@ -11,9 +11,11 @@ from typing import Any, Literal
 from tabulate import tabulate
 
 from speclint.markdown import LIMIT, prose
+from specrun.oracle import measurement
 from specrun.report import tables
 from specrun.report.sweep import sweep_lines, sweep_table
 from specrun.report.tables import Entry, Table
+from specrun.scope import COST_MODEL
 
 Format = Literal["text", "markdown"]
 MARKS = {"met": "✅", "not_met": "❌", "undecided": "❔", "not_established": "⛔"}
@@ -34,7 +36,7 @@ def text(spec: Mapping[str, Any], entry: Entry) -> str:
     """For a terminal."""
     parts = [
         heading(f"{spec['name']}: result {entry['id']}", "="),
-        "\n".join(tables.facts(entry)),
+        "\n".join(tables.facts(spec, entry)),
         heading("Was the pair established?"),
         tables.established(entry),
         plain(tables.check_table(entry)),
@@ -59,6 +61,7 @@ def markdown(spec: Mapping[str, Any], entry: Entry) -> str:
     failed = [row for row in entry["established"]["checks"] if row["outcome"] == "failed"]
     in_sight = [
         f"## {prose(spec['name'])}: {MARKS[outcome]} {ANSWERS[outcome]}{counts}",
+        *([] if measurement(spec) else [f"**{COST_MODEL}**"]),
         f"{prose(tables.engine_line(entry))}. Result {prose(entry['id'])}, {_vouched(entry)}.",
         bullets(prose(f"{row['check']}: {row['detail']}") for row in failed),
         github(tables.verdict_table(spec, entry)) if entry["verdicts"] else "No criterion is judged.",
@@ -70,7 +73,10 @@ def markdown(spec: Mapping[str, Any], entry: Entry) -> str:
         fold("Why", bullets(map(prose, tables.finding_lines(entry))) or "No finding."),
         fold("What it does and does not show", bullets(map(prose, entry["scope"]))),
         fold(f"Was the pair established? {prose(tables.established(entry))}", github(tables.check_table(entry))),
-        fold("What the blocks decide, and what ran", bullets(map(prose, [*tables.verdict_notes(entry), *tables.facts(entry)]))),
+        fold(
+            "What the blocks decide, and what ran",
+            bullets(map(prose, [*tables.verdict_notes(entry), *tables.facts(spec, entry)])),
+        ),
     ]
     return fitted([part for part in (*in_sight, *folded) if part])
 

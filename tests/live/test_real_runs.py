@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import re
 import shutil
@@ -198,3 +199,34 @@ def test_a_signal_stops_everything_and_says_how_to_go_on(tmp_path: Path, number:
     assert "--resume" in told
     assert not psutil.wait_procs(seen, timeout=5)[1]
     assert not document.read(path).data.get("results")
+
+
+@pytest.mark.slow
+def test_a_run_killed_outright_leaves_no_server_and_ends_like_any_other(tmp_path: Path) -> None:
+    path = workplace(tmp_path, "tiny-ngram.spec.yaml")
+    code = "from specrun.__main__ import main; main()"
+    words = [sys.executable, "-c", code, "run", path.name, "--key", "key", "--quiet"]
+    with subprocess.Popen(words, cwd=tmp_path) as running:
+        while not (begun := [p for p in tmp_path.glob("runs/*/b01/pair/*/records.jsonl") if p.stat().st_size]):
+            assert running.poll() is None, "the run ended before its pair was measured"
+            time.sleep(0.05)
+        seen = servers_of(running.pid)
+        running.kill()
+    assert len(seen) >= 2
+    assert not psutil.wait_procs(seen, timeout=20)[1]
+    folder = begun[0].parents[3]
+    killed = {row["index"]: row["ids"] for row in whole_lines(begun[0])}
+    assert killed
+
+    tool("specrun", "run", "--resume", folder.name, "--key", "key", "--quiet", cwd=tmp_path, status=None)
+    entry = document.read(path).data["results"][-1]
+    assert entry["established"]["verdict"] == "established", entry["established"]["checks"]
+    assert (folder / "b01.void1" / begun[0].relative_to(folder / "b01")).exists()
+    again = {row["index"]: row["ids"] for row in whole_lines(begun[0])}
+    assert {index: again[index] for index in killed} == killed
+    holds(path)
+
+
+def whole_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file whose last line may have been cut."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]

@@ -161,6 +161,9 @@ async def answer(request: web.Request) -> web.StreamResponse:
     if made.hit("dies"):
         print("RuntimeError: the engine ran out of patience", flush=True)
         os._exit(3)
+    if made.hit("dead"):
+        print("RuntimeError: Worker failed with error 'no kernel for that'", flush=True)
+        return web.Response(status=500, text='{"error": {"message": "EngineCore encountered an issue."}}')
     if made.fault in REFUSALS and made.requests % 12 >= 8:  # four in a row
         return web.Response(status=REFUSALS[made.fault][0], text=REFUSALS[made.fault][1])
     made.running += 1

@@ -119,7 +119,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(len(list(ledger.attempts(begun.folder.parent / "ledger.jsonl"))))
         return 0
 
-    monkeypatch.setattr(prepare, "checked", data_of)
+    monkeypatch.setattr(prepare, "checked", lambda path, _: data_of(path))
     monkeypatch.setattr(prepare, "artifacts", lambda *_: None)
     monkeypatch.setattr(prepare, "approvals", lambda *_: [])
     monkeypatch.setattr(launch, "probe", lambda _: engine_facts())

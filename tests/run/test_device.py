@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -68,6 +69,27 @@ def test_a_run_says_who_has_the_device_and_leaves_nothing(place: Path) -> None:
     with device.held(CPU, "earlier", "a.spec.yaml"), pytest.raises(Refused, match="run earlier"):
         blocks.measure(later, Progress(0, quiet=True))
     assert not (later.folder / "b01").exists()
+
+
+def test_asking_whether_it_is_free_names_nobody(place: Path) -> None:
+    (place / "pair-spec-cpu.lock").write_text("of a killed run")
+    device.free(CPU)
+    assert (place / "pair-spec-cpu.lock").read_text() == "of a killed run"  # not even for a moment is it another's
+    with device.held(CPU, "one", "a"), pytest.raises(Refused, match="run one"):
+        device.free(CPU)
+
+
+def test_a_lock_file_removed_while_it_is_locked_keeps_nobody_out(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, locked = place / "pair-spec-cpu.lock", fcntl.flock
+
+    def removed_first(file: object, how: int) -> None:
+        locked(file, how)  # type: ignore[arg-type]
+        monkeypatch.setattr(fcntl, "flock", locked)
+        lock.unlink()
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    with device.held(CPU, "one", "a"):
+        assert "run one" in refused(CPU)
 
 
 def test_a_device_is_free_again_after_the_block_whatever_ended_it() -> None:

@@ -18,6 +18,7 @@ from specrun.establish import (
     answers,
     configured,
     dead_tail,
+    decode_steps,
     drafting,
     established,
     failures,
@@ -184,6 +185,13 @@ def test_acceptance_that_sinks_slowly_is_judged_by_its_last_rate() -> None:
 def test_dead_tail_follows_the_context_not_the_order_of_arrival() -> None:
     shuffled = [(position, accepted) for position, accepted in steps((100, 1), (64, 0))][::-1]
     assert "from context position 109 on" in str(dead_tail(shuffled))
+
+
+def test_an_accepted_zero_is_no_sign_of_a_draft() -> None:
+    """Chunks after the first: two ids, one accepted that is 0; three, of the two accepted ones the second is 0; one."""
+    row = {"tokens_in": 50, "ids": [9, 0, 8, 7, 0, 6, 5], "chunks": [[0.1, 1], [0.2, 2], [0.3, 3], [0.4, 1]]}
+    assert list(decode_steps(row)) == [(51, 0), (53, 1), (56, 0)]
+    assert list(decode_steps(row | {"ids": []})) == [(51, 1), (53, 2), (56, 0)]  # a server that returns no ids
 
 
 def test_lookup_methods_have_no_placeholders() -> None:

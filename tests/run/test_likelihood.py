@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from specrun.likelihood import FALSE_ALARM, Pair, enough, gaps, per_token, threshold
+from specrun.likelihood import FALSE_ALARM, SMALLEST, Pair, enough, gaps, per_token, threshold
+from specrun.proofs import likely
+from specrun.scores import Kept
 
 Answer = Callable[[random.Random, float], float]
 
@@ -93,3 +95,28 @@ def test_a_freak_token_counts_as_very_unlikely_and_no_more() -> None:
 def test_no_answers_no_gap() -> None:
     assert gaps({"a": []}) == {}
     assert set(gaps({"a": [Pair(-1.0, -1.0)], "b": []})) == {"a"}
+
+
+def test_the_gap_that_would_show_does_and_a_smaller_one_does_not() -> None:
+    # 64 differences of standard deviation 1 about their mean: 4.661 x 1 / sqrt(64 - 21.73) = 0.7169
+    noise = [(-1.0) ** i for i in range(64)]
+    own = gaps({"a": [Pair(-5.0 - one / 2, -5.0 + one / 2) for one in noise]})["a"]
+    assert own.shows == pytest.approx(0.7169, abs=1e-4) and own.why is None
+    for factor, why in ((1.01, "in the mean"), (0.99, None)):
+        shifted = [Pair(-5.0 - one / 2, -5.0 + one / 2 - factor * own.shows) for one in noise]
+        found = gaps({"a": shifted})["a"]
+        assert (found.why, found.shows) == (why, pytest.approx(own.shows))
+    assert gaps({"a": [Pair(-2.0, -2.0, True)] * 30})["a"].shows == SMALLEST
+    assert gaps({"a": [Pair(-2.0, -3.0)] * (enough() - 1)})["a"].shows is None
+
+
+def test_answers_too_varied_to_show_a_gap_do_not_speak_for_the_pair() -> None:
+    kept = Kept({"max_model_len": 64}, {})
+    for spread, outcome in ((1.0, "ok"), (1.5, "skipped")):
+        pairs = [Pair(-5.0 - spread * (-1.0) ** i / 2, -5.0 + spread * (-1.0) ** i / 2) for i in range(64)]
+        check = likely({"protocol": {}}, kept, gaps({"a": pairs}))
+        assert check.outcome == outcome and "nats would show" in check.detail
+    few = [Pair(-5.0, -5.0 + (-1.0) ** i) for i in range(enough() - 1)]
+    assert likely({"protocol": {}}, kept, gaps({"a": few})).detail.startswith("21 requests are too few to tell, 22 are needed")
+    same = [Pair(-5.0, -5.0, True)] * 4
+    assert likely({"protocol": {}}, kept, gaps({"a": same})).outcome == "ok"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ from stand_in_run import made
 
 from speclint.data import spec_schema
 from specrun import blocks, conclude, entry, manifest, plan, prepare, record, run, session
+from specrun.end import end
 from specrun.errors import EnvironmentTrouble, Refused, SpecrunError
 from specrun.launch import ServerFailed
 from specrun.progress import Progress
@@ -291,6 +293,54 @@ def test_a_signal_ends_the_run_and_its_servers(tmp_path: Path, number: signal.Si
     assert not (stopped.folder / "conclusion.json").exists()
 
 
+def test_a_run_that_is_ended_early_keeps_its_blocks_and_judges_nothing(tmp_path: Path) -> None:
+    broken = made(tmp_path, ("at_most: 0.9", "at_most: 9"), ("at_least: 0.95", "at_least: 0.01"))
+    folder, running = broken.folder, begun(broken)
+    wait_for(folder / "b03" / "target" / CELLS[3] / "records.jsonl", running)  # blocks 1 and 2 are done
+    with pytest.raises(Refused, match="another process is at work"):
+        end(folder)
+    running.kill()
+    running.communicate()
+    for leftover in socket_folders(folder):
+        shutil.rmtree(leftover)
+    end(folder)
+    conclusion = entry.read_conclusion(broken)
+    why = "the run was ended after 2 of 4 blocks"
+    assert conclusion["established"]["verdict"] == "established", conclusion["established"]["checks"]
+    for verdict in conclusion["verdicts"]:
+        assert verdict["verdict"] == "undecided" and all(why in cell["reason"] for cell in verdict["cells"])
+    assert {len(cell["blocks"]) for cell in conclusion["verdicts"][0]["cells"]} == {2}
+    assert f"Nothing is judged: {why}." in " ".join(conclusion["scope"])
+    assert "broken off" not in " ".join(conclusion["scope"])  # nothing was measured again
+    assert (folder / "b03.void1").is_dir() and not (folder / "b03").exists()
+    assert entry_of(broken)["records"]["requests"] == 2 * 2 * 4 * 6
+    assert entry.recompute(folder)["verdicts"] == conclusion["verdicts"]
+    with pytest.raises(SpecrunError, match="is finished"):
+        end(folder)
+    with pytest.raises(SpecrunError, match="is finished"):
+        session.resumed(folder, key=None, signer=None, quiet=True)
+
+
+def test_a_run_without_a_finished_block_cannot_be_ended_and_a_whole_one_is_concluded(tmp_path: Path) -> None:
+    fresh = made(tmp_path, SHORT, first=False)
+    with pytest.raises(Refused, match="no finished block"):
+        end(fresh.folder)
+    blocks.measure(fresh, Progress(blocks.steps(fresh), quiet=True))
+    with pytest.raises(Refused, match="every block"):
+        end(fresh.folder)
+
+
+def test_a_cost_model_is_established_without_acceptance_and_says_nothing_of_it(tmp_path: Path) -> None:
+    invented = made(tmp_path, ("protocol:\n", "protocol:\n  kind: cost_model\n"), RESIDENT, fault="placeholders:0")
+    conclusion = measured(invented)
+    checks = {row["check"]: row for row in conclusion["established"]["checks"]}
+    assert conclusion["established"]["verdict"] == "established", checks
+    assert checks["drafts are not placeholders"]["outcome"] == "skipped"
+    assert conclusion["scope"][0].startswith("A cost model, not a measurement of a pair")
+    assert not (invented.folder / "scores").exists()  # its answers prove nothing
+    assert "A cost model, not a measurement" in report(invented.data, entry_of(invented)).partition("Verdicts")[0]
+
+
 def test_each_level_sends_its_own_number_of_the_same_prompts(tmp_path: Path) -> None:
     listed = made(tmp_path, SHORT, ("requests: 6", "requests: [6, 3]"), ("warmup: 2", "warmup: [4, 2]"))
     conclusion = measured(listed)
@@ -314,6 +364,7 @@ def test_each_level_sends_its_own_number_of_the_same_prompts(tmp_path: Path) -> 
         ("exits@2", "the server ended with status 7: ValueError: no such model here"),
         ("dies:6", "it ended with status 3: RuntimeError: the engine ran out of patience"),
         ("dies:1", "it ended with status 3: RuntimeError: the engine ran out of patience"),
+        ("dead:1", "the first request was refused with HTTP 500: RuntimeError: Worker failed with error 'no kernel for that'"),
     ],
 )
 def test_a_server_that_fails_ends_the_run_with_its_own_words(tmp_path: Path, fault: str, words: str) -> None:
@@ -375,14 +426,29 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         made(tmp_path)
 
 
+@pytest.mark.parametrize("error", [ConnectionResetError(errno.ECONNRESET, "reset"), FileNotFoundError(2, "gone", "/elsewhere/p")])
+def test_trouble_elsewhere_is_not_told_as_the_folders(tmp_path: Path, error: OSError) -> None:
+    with pytest.raises(type(error)), run.kept_in(tmp_path):
+        raise error
+
+
+def test_a_full_disk_is_the_folders_trouble(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentTrouble, match="No space left"), run.kept_in(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_steps_are_those_still_to_come(tmp_path: Path) -> None:
     half = made(tmp_path)
     assert blocks.steps(half) == 2 * (5 + 5 * 4) + 1  # the draft alone
+    assert blocks.steps(half, 1) == 2 * (2 + 2 * 4) + 2  # and the target once more: its last start is not one of these
     record.write_json(half.folder / "first.json", {})
     for block in (1, 2):
         record.write_json(half.block_folder(block) / "block.json", {"block": block})
     assert blocks.open_blocks(half) == [3, 4] and blocks.open_blocks(half, 1) == []
     assert blocks.steps(half) == 2 * (2 + 2 * 4) + 1
+    for block in (3, 4):
+        record.write_json(half.block_folder(block) / "block.json", {"block": block})
+    assert blocks.steps(half) == 2  # only answers are to be scored
 
 
 def test_another_spec_or_engine_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from speclint.workload import (
     prompt_digests,
     prompts_digest,
     requests_at,
+    unmatched,
     warmup_at,
     warmup_prompts,
 )
@@ -172,6 +173,8 @@ def test_a_list_gives_each_level_its_own_number_and_one_number_is_for_all() -> N
     assert [warmup_at(listed, level) for level in (8, 1, "open")] == [16, 2, 16]
     one: dict[str, Any] = {"load": {"concurrency": [8, 1], "requests": 64}, "design": {"warmup": 16}}
     assert [requests_at(one, level) for level in (8, 1, "open")] == [64, 64, 64] and warmup_at(one, 1) == 16
+    assert unmatched(listed) == unmatched(one) == ""
+    assert unmatched({"load": load | {"requests": [8]}, "design": design}) == "load.requests has 1 for 2"
     with pytest.raises(ValueError, match="shorter"):
         requests_at({"load": {"concurrency": [1, 2], "requests": [8]}}, 1)
 
