@@ -15,7 +15,7 @@ import pytest
 from stand_in_run import made, spec_data
 
 from specrun import blocks, entry, oracle, plan, predict, proofs, run, scores
-from specrun.errors import Refused
+from specrun.errors import Refused, SpecrunError
 from specrun.establish import Dead, Window, dead_tail, foreseen, placeholders
 from specrun.foretold import Comparison, Observed, Said, Way, compare
 from specrun.launch import ServerFailed
@@ -385,11 +385,15 @@ def test_a_draft_that_cannot_be_served_leaves_a_reason(tmp_path: Path) -> None:
 
 def test_scores_of_fewer_blocks_are_made_again(tmp_path: Path) -> None:
     """`--only-establish` scores block 1; a run that goes on from there scores all its blocks."""
-    of, _, _ = concluded(tmp_path)
+    of = made(tmp_path, first=False)
+    blocks.measure(of, Progress(0, quiet=True), 1)
     assert {key.block for _, key in scores.kept(of, "target").rows} == {1}
     blocks.measure(of, Progress(0, quiet=True), 2)
     assert {key.block for _, key in scores.kept(of, "target").rows} > {1}
     assert (of.folder / "scores.void1").is_dir()
+    entry.finish(of)
+    with pytest.raises(SpecrunError, match="is finished"):  # by another process, while this one looked at the engine
+        blocks.measure(of, Progress(0, quiet=True))
 
 
 def test_a_cost_model_is_not_scored(tmp_path: Path) -> None:
