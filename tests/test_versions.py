@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
@@ -40,7 +41,8 @@ def said_by_every_command(file: Path, key: Path) -> dict[str, str]:
     told = {}
     for command, flags in commands.items():
         cli = speclint if command in ("check", "lock") else specrun
-        done = CliRunner().invoke(cli, [command, *flags, str(file)], standalone_mode=False)
+        with mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True):
+            done = CliRunner().invoke(cli, [command, *flags, str(file)], standalone_mode=False)
         error = done.exception
         assert error is None or isinstance(error, SpecrunError | SystemExit), (command, done.output, error)
         status = error.status if isinstance(error, SpecrunError) else done.return_value or done.exit_code
