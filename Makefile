@@ -23,9 +23,10 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 -m "not live"
+	$(BIN)/python -m pytest -n 2 -m "not live and not thorough"
 
 test: check
+	$(BIN)/python -m pytest -n 2 -m thorough
 	$(BIN)/python -m pytest -m "live and not slow"
 
 faults: setup

@@ -21,6 +21,8 @@ from specrun.append import append_entry
 from specrun.approve import approve
 from specrun.sign import sign
 
+pytestmark = pytest.mark.thorough
+
 STEPS = 20  # a replacement opens, writes, syncs, renames: fewer system calls than this and the test has not seen it
 
 

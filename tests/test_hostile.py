@@ -17,6 +17,8 @@ from spec_cases import RULES, TODAY, dumped, good
 from speclint import document, render
 from speclint.lint import Report, inspect
 
+pytestmark = pytest.mark.thorough
+
 FILES = files()
 GOOD = dumped(good())
 SECONDS, MEGABYTES = 1.0, 200

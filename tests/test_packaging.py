@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[1]
 GOOD = ROOT / "tests" / "rules" / "good.spec.yaml"
 BASE = {"click", "jsonschema", "ruamel.yaml", "rfc8785", "specpair"}

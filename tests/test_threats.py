@@ -18,6 +18,8 @@ from speclint import emit
 from speclint.canonical import entry_digest, heads
 from specrun import manifest
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Repository:

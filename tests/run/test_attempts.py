@@ -20,6 +20,8 @@ from specrun import cli, launch, ledger, prepare, record, run, session
 from specrun.errors import EnvironmentTrouble, Refused, SpecrunError
 from specrun.progress import Progress
 
+pytestmark = pytest.mark.thorough
+
 # --- counting ---
 
 

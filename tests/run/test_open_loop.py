@@ -28,6 +28,8 @@ from specrun.rejudge import contradictions
 from specrun.report.text import report
 from specrun.run import Run
 
+pytestmark = pytest.mark.thorough
+
 RATE = 40.0
 ARRIVAL = {"process": "poisson", "rate": RATE, "seed": 5}
 OPENED = ("confidence: 0.95", f"confidence: 0.95\n  slo: {{ttft: 0.5}}\n  arrival: {{process: poisson, rate: {RATE}, seed: 5}}")

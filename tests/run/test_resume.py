@@ -30,6 +30,8 @@ from specrun.errors import EnvironmentTrouble, Refused
 from specrun.progress import Progress
 from specrun.run import Run
 
+pytestmark = pytest.mark.thorough
+
 TINY = (("blocks: 4", "blocks: 2"), ("concurrency: [2, 1], requests: 6", "concurrency: [1], requests: 4"))
 ONE_LEVEL = ("concurrency: 2, at_least: 0.95", "concurrency: 1, at_least: 0.95")
 KILLS, SEED = int(os.environ.get("SPECPAIR_KILLS", "1")), 20261130

@@ -31,6 +31,8 @@ from specrun.progress import Progress
 from specrun.report.text import report
 from specrun.run import Run
 
+pytestmark = pytest.mark.thorough
+
 SHORT = ("blocks: 4", "blocks: 2")
 RESIDENT = ("servers: restart", "servers: resident")
 CELLS = ["c1-repetitive", "c1-varied", "c2-repetitive", "c2-varied"]

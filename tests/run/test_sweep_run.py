@@ -15,6 +15,8 @@ from specrun.progress import Progress
 from specrun.rejudge import unlike
 from specrun.report.text import report
 
+pytestmark = pytest.mark.thorough
+
 SWEEP = ("  criteria:", "  sweep: {num_speculative_tokens: [1, 3]}\n  criteria:")
 
 
